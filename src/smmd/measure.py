@@ -1,0 +1,321 @@
+"""How far a sample is from N(0, I): MMD² and SMMD² in closed form, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from smmd import arrays, closed_form, pairs, samples
+from smmd.arrays import Array
+from smmd.closed_form import Terms
+from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel
+from smmd.samples import Sample
+
+#: exp of this still leaves room for weights and sums, by the type computed in.
+_LARGEST_LOG = {"float64": 680.0, "float32": 78.0}
+
+
+def mmd2(z: Any, kernel: Kernel = Gaussian(), *, var: Any = None, unbiased: bool = True) -> Array:
+    """Closed-form MMD² between a sample and N(0, I).
+
+    Parameters
+    ----------
+    z : array (..., n, d)
+        NumPy, PyTorch, JAX or CuPy; anything else goes through ``numpy.asarray``.
+    kernel : Kernel
+        ``Gaussian`` (scale 1/8), ``HenzeZirkler``, ``Adaptive``, ``MultiScale``, ``IMQ``, ``Sliced``.
+    var : array (..., n, d) or (..., n), optional
+        Variances σ² of a random encoder whose means are ``z``.
+    unbiased : bool
+        Leave the pairs i = j out (U-statistic, zero mean under normality).  With False the
+        V-statistic: BHEP for a Gaussian kernel, and the paper's formula for random encoders.
+
+    Returns
+    -------
+    array (...)
+        Of the kind, dtype and device of ``z``; differentiable where the framework differentiates.
+
+    Examples
+    --------
+    >>> import numpy as np, smmd
+    >>> z = np.random.default_rng(0).standard_normal((200, 4))
+    >>> bool(abs(smmd.mmd2(z)) < 0.01)
+    True
+    """
+    sample = _take(z, var, unbiased)
+    terms = terms_for(as_kernel(kernel), sample)
+    return _answer(_statistic(sample, terms, unbiased), sample)
+
+
+def smmd(
+    z: Any,
+    scale: float = 1 / 8,
+    adaptive: bool = False,
+    *,
+    kernel: Kernel | None = None,
+    var: Any = None,
+) -> Array:
+    """SMMD²: the unbiased MMD² in units of its standard deviation under N(0, I).
+
+    Zero mean and unit variance if the points are standard normal; 2.0 on a single batch is a
+    liberal threshold (one-sided level 3 to 5 %).  It has no upper limit and can be negative.
+
+    Parameters
+    ----------
+    z : array (..., n, d)
+    scale : float
+        Kernel scale s, γ² = s·d.
+    adaptive : bool
+        γ² = s·mean‖z_i‖² instead, without gradient: for codes that are not normalized.
+    kernel : Kernel, optional
+        Any kernel, in place of ``scale`` and ``adaptive``.
+    var : array, optional
+        Variances of a random encoder.  They smooth the sample, so that the null variance of the
+        result is below one.
+
+    Examples
+    --------
+    >>> import numpy as np, smmd
+    >>> rng = np.random.default_rng(0)
+    >>> bool(abs(smmd.smmd(rng.standard_normal((500, 3)))) < 3)
+    True
+    >>> bool(smmd.smmd(rng.uniform(-3**0.5, 3**0.5, (500, 3))) > 3)
+    True
+    """
+    if kernel is None:
+        kernel = Adaptive(scale) if adaptive else Gaussian(scale)
+    elif adaptive:
+        raise ValueError(
+            "adaptive=True and kernel=... exclude each other; use smmd.Adaptive(scale)"
+        )
+    sample = _take(z, var, True)
+    terms = terms_for(as_kernel(kernel), sample, standardized=True)
+    return _answer(_statistic(sample, terms, True), sample)
+
+
+def cramer_wold(z: Any, gamma: float = 1.0, *, unbiased: bool = True) -> Array:
+    """The mean over all directions of the one-dimensional MMD²: ``mmd2(z, Sliced(gamma))``."""
+    return mmd2(z, Sliced(gamma), unbiased=unbiased)
+
+
+def mmd2_two_sample(z: Any, y: Any, kernel: Kernel = Gaussian(), *, unbiased: bool = True) -> Array:
+    """The usual estimator of MMD² between two samples, for comparison with the closed form.
+
+    Sample-dependent widths (``HenzeZirkler``, ``Adaptive``) are taken from ``z``.
+    """
+    first = _take(z, None, unbiased)
+    second = samples.take(y, minimum=2 if unbiased else 1, why=_why(unbiased), name="y")
+    if arrays.kind(first.z) != arrays.kind(second.z) or first.d != second.d:
+        raise ValueError(
+            f"z and y must be of one framework and dimension, got {arrays.kind(first.z)} "
+            f"{tuple(first.z.shape)} and {arrays.kind(second.z)} {tuple(second.z.shape)}"
+        )
+    radial = terms_for(as_kernel(kernel), first).pair
+    xp = first.xp
+    across = xp.sum(pairs.row_sums(first.z, second.z, radial), axis=-1)
+    total = -2.0 / (first.n * second.n) * across
+    for sample in (first, second):
+        total = total + _mean_over_pairs(sample, radial, unbiased)
+    return _answer(total, first)
+
+
+def null_variance(n: int, d: int, kernel: Kernel = Gaussian(), *, unbiased: bool = True) -> float:
+    """The variance of MMD² when the n points are drawn from N(0, I_d).
+
+    >>> import smmd
+    >>> f"{smmd.null_variance(100, 8) ** 0.5:.6f}"
+    '0.000508'
+    """
+    n, d = _counts(n, d, 2 if unbiased else 1)
+    mixture = as_kernel(kernel).resolve(n, d)
+    log_second = closed_form.log_null_second_moment(mixture, d)
+    if unbiased:
+        log_variance = log_second + math.log(2.0) - math.log(n) - math.log(n - 1)
+    else:
+        # n² MMD²_b = n(n−1) MMD²_u + Σ h(z_i, z_i), and the two parts are uncorrelated.
+        log_pairs = log_second + math.log(2.0 * (n - 1)) - 3.0 * math.log(n) if n > 1 else -math.inf
+        log_diagonal = closed_form.log_diagonal_variance(mixture, d) - 3.0 * math.log(n)
+        log_variance = float(np.logaddexp(log_pairs, log_diagonal))
+    if log_variance < -708.0:
+        raise ValueError(_too_narrow(kernel, d, f"its null variance is e^{log_variance:.0f}"))
+    return math.exp(log_variance)
+
+
+def null_mean(n: int, d: int, kernel: Kernel = Gaussian(), *, unbiased: bool = True) -> float:
+    """The mean of MMD² under N(0, I_d): 0 for the unbiased estimator, (1 − E k)/n else."""
+    n, d = _counts(n, d, 2 if unbiased else 1)
+    mixture = as_kernel(kernel).resolve(n, d)
+    if unbiased:
+        return 0.0
+    weights = np.exp(mixture.log_weights)
+    return float(-(weights @ np.expm1(closed_form.log_constant(mixture, d))) / n)
+
+
+def witness(z: Any, at: Any, kernel: Kernel = Gaussian()) -> Array:
+    """Where the sample and N(0, I) differ: mean_i k(z_i, at) − E_x k(x, at).
+
+    Positive where the sample has more mass than N(0, I), negative where it has less.
+    ``at`` has shape (..., m, d); the result (..., m).
+    """
+    sample = samples.take(z, name="z")
+    where = samples.take(at, name="at")
+    if arrays.kind(sample.z) != arrays.kind(where.z) or sample.d != where.d:
+        raise ValueError(
+            f"z and at must be of one framework and dimension, got {arrays.kind(sample.z)} "
+            f"{tuple(sample.z.shape)} and {arrays.kind(where.z)} {tuple(where.z.shape)}"
+        )
+    xp = sample.xp
+    terms = terms_for(as_kernel(kernel), sample)
+    means = pairs.row_sums(where.z, sample.z, terms.pair) / sample.n
+    return _answer(means - terms.cross.value(xp, xp.sum(where.z * where.z, axis=-1)), sample)
+
+
+def value_and_grad(
+    z: Any, kernel: Kernel = Gaussian(), *, standardized: bool = True
+) -> tuple[Array, Array]:
+    """SMMD² (or MMD²_u with ``standardized=False``) and its gradient in ``z``.
+
+    For NumPy, which does not differentiate; in blocks of rows, so that memory stays linear in n.
+    Under PyTorch and JAX differentiate ``smmd`` or ``mmd2`` themselves.
+    """
+    sample = _take(z, None, True)
+    terms = terms_for(as_kernel(kernel), sample, standardized=standardized)
+    n, xp, x = sample.n, sample.xp, sample.z
+    total, slope = pairs.pair_sum_and_gradient(x, terms.pair)
+    norms = xp.sum(x * x, axis=-1)
+    value = terms.constant - 2.0 * xp.mean(terms.cross.value(xp, norms), axis=-1)
+    pull = terms.cross.slope(xp, norms)[..., None] * x
+    gradient = slope / (n * (n - 1)) - (4.0 / n) * pull
+    return _answer(value + total / (n * (n - 1)), sample), _answer(gradient, sample)
+
+
+def _why(unbiased: bool) -> str:
+    return "the unbiased estimator" if unbiased else "the biased estimator"
+
+
+def _take(z: Any, var: Any, unbiased: bool) -> Sample:
+    return samples.take(z, var, minimum=2 if unbiased else 1, why=_why(unbiased))
+
+
+def _counts(n: int, d: int, minimum: int) -> tuple[int, int]:
+    for name, value, least in (("n", n, minimum), ("d", d, 1)):
+        if isinstance(value, bool) or int(value) != value:
+            raise TypeError(f"{name} must be a whole number, got {value!r}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(n), int(d)
+
+
+def terms_for(kernel: Kernel, sample: Sample, *, standardized: bool = False) -> Terms:
+    """The three terms of the statistic for this sample, in null standard deviations if asked."""
+    encoder = sample.var is not None
+    if not kernel.adaptive:
+        key = (kernel, sample.n, sample.d, standardized, encoder, _room(sample))
+        if arrays.is_compiling(sample.z):
+            return Terms.decode(_encoded_terms(*key))
+        return _fixed_terms(*key)
+    mixture = kernel.resolve(sample.n, sample.d, _mean_square(kernel, sample))
+    log_scale = 0.0 * mixture.precisions[..., 0]
+    if standardized:
+        log_second = closed_form.log_null_second_moment(mixture, sample.d, sample.xp)
+        log_scale = -0.5 * (log_second + _log_pairs(sample.n))
+    return closed_form.terms(mixture, sample.d, log_scale, sample.xp)
+
+
+@arrays.constant_under_compile
+def _encoded_terms(*key: Any) -> tuple[Any, ...]:
+    return _fixed_terms(*key).encode()
+
+
+@lru_cache(maxsize=512)
+def _fixed_terms(
+    kernel: Kernel, n: int, d: int, standardized: bool, encoder: bool, room: float
+) -> Terms:
+    mixture = kernel.resolve(n, d)
+    log_scale = 0.0
+    if standardized:
+        log_second = closed_form.log_null_second_moment(mixture, d)
+        if log_second < -2.0 * room:
+            why = f"MMD² has null standard deviation e^{log_second / 2:.0f}"
+            raise ValueError(_too_narrow(kernel, d, why))
+        log_scale = -0.5 * (log_second + _log_pairs(n))
+    build = closed_form.mixture_terms if encoder else closed_form.terms
+    return build(mixture, d, log_scale)
+
+
+def _log_pairs(n: int) -> float:
+    """log(2/(n(n−1))), which turns E h² into Var MMD²_u."""
+    return math.log(2.0) - math.log(n) - math.log(n - 1)
+
+
+def _mean_square(kernel: Kernel, sample: Sample) -> Array:
+    """mean‖z_i‖² without gradient, kept where the adaptive width can be computed."""
+    xp, x = sample.xp, sample.z
+    square = xp.mean(xp.sum(x * x, axis=-1), axis=-1)
+    if sample.var is not None:
+        square = square + xp.mean(xp.sum(sample.var, axis=-1), axis=-1)
+    # Collapsed on the origin, or beyond all range: the narrowest or widest that has room.
+    assert isinstance(kernel, Adaptive)
+    room = _room(sample)
+    narrowest = math.expm1(min(4.0 * room / sample.d, 0.5 * room)) / 4.0
+    widest = math.exp(0.4 * room)
+    square = xp.clip(square, 1.0 / (narrowest * kernel.scale), widest / kernel.scale)
+    return arrays.without_gradient(square)
+
+
+def _room(sample: Sample) -> float:
+    return _LARGEST_LOG["float32" if "float32" in str(sample.z.dtype) else "float64"]
+
+
+def _too_narrow(kernel: Kernel, d: int, what: str) -> str:
+    return (
+        f"{kernel!r} is too narrow in d={d} dimensions: {what}, below what floating point holds; "
+        "choose a larger scale (1/8 is a good default)"
+    )
+
+
+def _mean_over_pairs(sample: Sample, radial: Any, unbiased: bool) -> Array:
+    n = sample.n
+    total = pairs.pair_sum(sample.z, radial)
+    if unbiased:
+        return total / (n * (n - 1))
+    return total / (n * n) + _at_zero(radial, sample) / n
+
+
+def _at_zero(radial: Any, sample: Sample) -> Any:
+    """f(0), the value on the diagonal."""
+    xp = sample.xp
+    zero = xp.zeros(sample.z.shape[:-2], dtype=sample.z.dtype, **arrays.device(sample.z))
+    return radial.value(xp, zero)
+
+
+def _statistic(sample: Sample, terms: Terms, unbiased: bool) -> Array:
+    """e^log_scale · MMD², in the working type."""
+    xp = sample.xp
+    if sample.var is not None:
+        return _random_encoder_statistic(sample, terms, unbiased)
+    norms = xp.sum(sample.z * sample.z, axis=-1)
+    cross = xp.mean(pairs.radial_value(terms.cross, norms), axis=-1)
+    return terms.constant - 2.0 * cross + _mean_over_pairs(sample, terms.pair, unbiased)
+
+
+def _random_encoder_statistic(sample: Sample, terms: Terms, unbiased: bool) -> Array:
+    """Paper, appendix A.1: the same three terms with the encoder's variances added in."""
+    xp, n, mu, var = sample.xp, sample.n, sample.z, sample.var
+    cross = pairs.overlap_terms(xp, mu * mu, 1.0 + var, terms.components)
+    between = pairs.overlap_sum(mu, var, terms.components)
+    if unbiased:
+        between = between / (n * (n - 1))
+    else:
+        own = pairs.overlap_terms(xp, 0.0 * mu, 2.0 * var, terms.components)
+        between = between / (n * n) + xp.mean(own, axis=-1) / n
+    return terms.constant - 2.0 * xp.mean(cross, axis=-1) + between
+
+
+def _answer(value: Array, sample: Sample) -> Array:
+    """The result in the data's own type; a NumPy scalar rather than a 0-d array."""
+    result = arrays.saturating_cast(value, sample.dtype)
+    return result[()] if isinstance(result, np.ndarray) else result

@@ -1,0 +1,234 @@
+"""The sum over pairs as one PyTorch operator: value and row gradient in a single pass.
+
+The forward pass computes Σ_{i≠j} f(r²_ij) and, where a gradient will be wanted, the gradient with
+it; the backward pass is a multiplication, and differentiating that once more is a second operator
+(a Hessian–vector product).  To ``torch.compile`` both are opaque, so nothing is traced and no
+n×n tensor is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smmd import arrays
+from smmd import radial as radial_functions
+from smmd.pairs import blocks, dense
+from smmd.radial import Exponentials, Radial, SeriesRadial
+
+
+def encode(radial: Radial) -> tuple[str, list[float], Tensor | None]:
+    """A radial function as what an operator's schema can hold."""
+    if isinstance(radial, Exponentials) and not isinstance(radial.a, tuple):
+        return "exponentials", [], torch.stack(torch.broadcast_tensors(*radial.parameters()))
+    name, numbers = radial.encode()
+    return name, list(numbers), None
+
+
+def decode(name: str, numbers: list[float], widths: Any) -> Radial:
+    """The inverse of ``encode``; ``widths`` may be a tensor or a NumPy array."""
+    if widths is not None:
+        return Exponentials(widths[0], widths[1], widths[2], widths[3])
+    return radial_functions.decode(name, numbers)
+
+
+@torch.library.custom_op("smmd::pair_sum", mutates_args=())
+def _pair_sum(
+    z: Tensor, name: str, numbers: list[float], widths: Tensor | None, gradient: bool
+) -> tuple[Tensor, Tensor]:
+    if z.device.type == "cpu":
+        tensor = None if widths is None else widths.detach().numpy()
+        total, slope = blocks.pair_sum(
+            z.detach().numpy(), decode(name, numbers, tensor), gradient=gradient
+        )
+        value = torch.from_numpy(np.asarray(total))
+        return value, z.new_empty(0) if slope is None else torch.from_numpy(slope)
+    radial = decode(name, numbers, widths)
+    value = dense.pair_sum(z.detach(), radial)
+    return value, dense.pair_gradient(z.detach(), radial) if gradient else z.new_empty(0)
+
+
+@_pair_sum.register_fake
+def _(
+    z: Tensor, name: str, numbers: list[float], widths: Tensor | None, gradient: bool
+) -> tuple[Tensor, Tensor]:
+    value = z.new_empty(z.shape[:-2])
+    return value, torch.empty_like(
+        z, memory_format=torch.contiguous_format
+    ) if gradient else z.new_empty(0)
+
+
+@torch.library.custom_op("smmd::pair_hessian_product", mutates_args=())
+def _pair_hessian_product(
+    z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | None
+) -> Tensor:
+    return dense.pair_hessian_product(z, u, decode(name, numbers, widths))
+
+
+@_pair_hessian_product.register_fake
+def _(z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | None) -> Tensor:
+    return torch.empty_like(z, memory_format=torch.contiguous_format)
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    z, name, numbers, widths, _ = inputs
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(z, output[1], widths)
+    ctx.radial = (name, numbers)
+
+
+def _backward(ctx: Any, on_value: Tensor | None, on_slope: Tensor | None) -> tuple[Any, ...]:
+    z, slope, widths = ctx.saved_tensors
+    total = None
+    if on_value is not None:
+        total = on_value[..., None, None] * slope
+    if on_slope is not None:
+        bend = _pair_hessian_product(z, on_slope.contiguous(), *ctx.radial, widths)
+        total = bend if total is None else total + bend
+    return total, None, None, None, None
+
+
+_pair_sum.register_autograd(_backward, setup_context=_setup)
+
+
+@torch.library.custom_op("smmd::radial", mutates_args=())
+def _radial(r2: Tensor, name: str, numbers: list[float], order: int) -> Tensor:
+    import array_api_compat.torch as xp
+
+    radial = decode(name, numbers, None)
+    return (radial.value, radial.slope, radial.curvature)[order](xp, r2).contiguous()
+
+
+@_radial.register_fake
+def _(r2: Tensor, name: str, numbers: list[float], order: int) -> Tensor:
+    return torch.empty_like(r2, memory_format=torch.contiguous_format)
+
+
+def _radial_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    r2, *ctx.radial = inputs
+    ctx.save_for_backward(r2)
+
+
+def _radial_backward(ctx: Any, on_value: Tensor) -> tuple[Any, ...]:
+    (r2,) = ctx.saved_tensors
+    name, numbers, order = ctx.radial
+    if order == 2:
+        raise NotImplementedError("smmd is differentiable twice; a third derivative was asked for")
+    return on_value * _radial(r2, name, numbers, order + 1), None, None, None
+
+
+_radial.register_autograd(_radial_backward, setup_context=_radial_setup)
+
+
+def radial_value(radial: SeriesRadial, r2: Tensor) -> Tensor:
+    """f(r²) element by element, as one node of the graph: a long recurrence is no compiler's joy."""
+    name, numbers = radial.encode()
+    return _radial(r2.contiguous(), name, list(numbers), 0)
+
+
+class _Transformed(torch.autograd.Function):
+    """The same operator for ``torch.func``, which the operator registry does not reach."""
+
+    @staticmethod
+    def forward(
+        z: Tensor, name: str, numbers: list[float], widths: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        return _pair_sum(z, name, numbers, widths, True)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        z, name, numbers, widths = inputs
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(z, output[1], widths)
+        ctx.save_for_forward(z, output[1], widths)
+        ctx.radial = (name, numbers)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+        z, slope, widths = ctx.saved_tensors
+        total = None
+        if grads[0] is not None:
+            total = grads[0][..., None, None] * slope
+        if grads[1] is not None:
+            bend = _TransformedHessian.apply(z, grads[1], *ctx.radial, widths)
+            total = bend if total is None else total + bend
+        return total, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor, Tensor]:
+        z, slope, widths = ctx.saved_tensors
+        along = tangents[0]
+        assert along is not None
+        bend = _TransformedHessian.apply(z, along, *ctx.radial, widths)
+        return (slope * along).sum((-2, -1)), bend
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[Any, ...],
+        z: Tensor,
+        name: str,
+        numbers: list[float],
+        widths: Tensor | None,
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        z = _batch_first(z, in_dims[0], info.batch_size)
+        widths = _batched_widths(widths, in_dims[3], info.batch_size)
+        return _Transformed.apply(z, name, numbers, widths), (0, 0)
+
+
+class _TransformedHessian(torch.autograd.Function):
+    """``pair_hessian_product`` for ``torch.func``; linear in u and not differentiated in z."""
+
+    @staticmethod
+    def forward(
+        z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | None
+    ) -> Tensor:
+        return _pair_hessian_product(z, u.contiguous(), name, numbers, widths)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        z, _, name, numbers, widths = inputs
+        ctx.save_for_backward(z, widths)
+        ctx.radial = (name, numbers)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        z, widths = ctx.saved_tensors
+        return None, _TransformedHessian.apply(z, grads[0], *ctx.radial, widths), None, None, None
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[Any, ...],
+        z: Tensor,
+        u: Tensor,
+        name: str,
+        numbers: list[float],
+        widths: Tensor | None,
+    ) -> tuple[Tensor, int]:
+        z, u = (_batch_first(v, k, info.batch_size) for v, k in ((z, in_dims[0]), (u, in_dims[1])))
+        widths = _batched_widths(widths, in_dims[4], info.batch_size)
+        return _TransformedHessian.apply(z, u, name, numbers, widths), 0
+
+
+def _batch_first(x: Tensor, axis: int | None, size: int) -> Tensor:
+    return (x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)).contiguous()
+
+
+def _batched_widths(widths: Tensor | None, axis: int | None, size: int) -> Tensor | None:
+    """The four parameters stay on axis 0, the new batch comes after them."""
+    return None if widths is None else _batch_first(widths, axis, size).movedim(0, 1).contiguous()
+
+
+def pair_sum(z: Tensor, radial: Radial) -> Tensor:
+    """Σ_{i≠j} f(‖z_i − z_j‖²) for z (…, n, d), differentiable twice in z."""
+    name, numbers, widths = encode(radial)
+    if arrays.is_transformed(z):
+        value, _ = _Transformed.apply(z.contiguous(), name, numbers, widths)
+        return value
+    gradient = z.requires_grad and torch.is_grad_enabled()
+    value, _ = _pair_sum(z.contiguous(), name, numbers, widths, gradient)
+    return value

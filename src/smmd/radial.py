@@ -1,0 +1,193 @@
+"""Functions of a squared distance, with their first two derivatives.
+
+A kernel, its expectation over N(0, I) and their sums enter every statistic as
+
+    f(r²) = k(r²) - base
+
+where ``base`` is subtracted *inside* (through ``expm1`` and its like), so that for a wide kernel,
+whose values all lie close to one, nothing is lost.  Weights and offsets already hold the scale
+of the statistic.  Plain floats serve every framework; arrays (leading batch dimensions, then one
+axis of terms) serve widths that depend on the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from smmd.arrays import Array, Namespace
+
+
+class Radial(Protocol):
+    """What the sums over pairs need to know about a kernel."""
+
+    def value(self, xp: Namespace, r2: Array) -> Array:
+        """f(r²)."""
+
+    def slope(self, xp: Namespace, r2: Array) -> Array:
+        """f'(r²)."""
+
+    def curvature(self, xp: Namespace, r2: Array) -> Array:
+        """f''(r²)."""
+
+    def encode(self) -> tuple[str, tuple[float, ...]]:
+        """A name and numbers from which ``decode`` makes this function again."""
+
+
+def _term(values: Any, q: int, ndim: int) -> Any:
+    """The q-th of a list of numbers, or of the last axis of an array, ready to broadcast."""
+    if isinstance(values, tuple):
+        return values[q]
+    picked = values[..., q]
+    return picked.reshape(picked.shape + (1,) * (ndim - picked.ndim))
+
+
+@dataclass(frozen=True)
+class Exponentials:
+    """Σ_q weight_q · (exp(offset_q − a_q r²/2) − base_q), base_q being 0 or 1."""
+
+    a: Any
+    offset: Any
+    weight: Any
+    base: Any
+
+    def encode(self) -> tuple[str, tuple[float, ...]]:
+        return "exponentials", (*self.a, *self.offset, *self.weight, *self.base)
+
+    def parameters(self) -> tuple[Any, Any, Any, Any]:
+        """The four fields, in order."""
+        return self.a, self.offset, self.weight, self.base
+
+    def __len__(self) -> int:
+        return len(self.a) if isinstance(self.a, tuple) else int(self.a.shape[-1])
+
+    def component(self, q: int, ndim: int) -> tuple[Any, Any, Any, Any]:
+        """(a, offset, weight, base) of term q, each broadcasting against ``ndim`` axes."""
+        a, offset, weight, base = (_term(v, q, ndim) for v in self.parameters())
+        return a, offset, weight, base
+
+    @staticmethod
+    def exponential(xp: Namespace, power: Array, base: Any) -> Array:
+        """exp(power) − base."""
+        if isinstance(base, float):
+            return xp.expm1(power) if base else xp.exp(power)
+        return xp.where(base > 0, xp.expm1(power), xp.exp(power))
+
+    def value(self, xp: Namespace, r2: Array) -> Array:
+        total = None
+        for q in range(len(self)):
+            a, offset, weight, base = self.component(q, r2.ndim)
+            term = weight * self.exponential(xp, offset - (0.5 * a) * r2, base)
+            total = term if total is None else total + term
+        return total
+
+    def _derivative(self, xp: Namespace, r2: Array, order: int) -> Array:
+        total = None
+        for q in range(len(self)):
+            a, offset, weight, _ = self.component(q, r2.ndim)
+            term = ((-0.5 * a) ** order * weight) * xp.exp(offset - (0.5 * a) * r2)
+            total = term if total is None else total + term
+        return total
+
+    def slope(self, xp: Namespace, r2: Array) -> Array:
+        return self._derivative(xp, r2, 1)
+
+    def curvature(self, xp: Namespace, r2: Array) -> Array:
+        return self._derivative(xp, r2, 2)
+
+
+def _bounded(xp: Namespace, x: Array) -> Array:
+    """Keep ∞/∞ away: beyond 1e30 every kernel here is zero to working precision."""
+    return xp.clip(x, None, 1e30)
+
+
+@dataclass(frozen=True)
+class Rational:
+    """weight · (1/(1 + a r²/2) − base): the inverse multiquadric kernel."""
+
+    a: float
+    weight: float
+    base: float
+
+    def encode(self) -> tuple[str, tuple[float, ...]]:
+        return "rational", (self.a, self.weight, self.base)
+
+    def value(self, xp: Namespace, r2: Array) -> Array:
+        x = _bounded(xp, (0.5 * self.a) * r2)
+        return (-self.weight * x if self.base else self.weight) / (1.0 + x)
+
+    def slope(self, xp: Namespace, r2: Array) -> Array:
+        x = _bounded(xp, (0.5 * self.a) * r2)
+        return (-0.5 * self.a * self.weight) / (1.0 + x) / (1.0 + x)
+
+    def curvature(self, xp: Namespace, r2: Array) -> Array:
+        x = _bounded(xp, (0.5 * self.a) * r2)
+        return (0.5 * self.a**2 * self.weight) / (1.0 + x) / (1.0 + x) / (1.0 + x)
+
+
+@dataclass(frozen=True)
+class SeriesRadial:
+    """weight · (amplitude · φ(x) − base), x = a r²/2, φ(x) = ₁F₁(1/2; d/2; −x).
+
+    φ is kept as Chebyshev series in 2w − 1, w = 1/√(1 + x/c), which covers all x in [0, ∞):
+
+        1 − φ = (1 − w²) Σ p_k T_k,   −φ' = w³ Σ p'_k T_k,   φ'' = w⁵ Σ p''_k T_k
+
+    so that 1 − φ keeps its relative accuracy near x = 0 and φ its slow decay far out.
+    """
+
+    a: float
+    weight: float
+    base: float
+    amplitude: float
+    amplitude_minus_one: float
+    c: float
+    series: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+
+    def encode(self) -> tuple[str, tuple[float, ...]]:
+        head = (self.a, self.weight, self.base, self.amplitude, self.amplitude_minus_one, self.c)
+        first, second, third = self.series
+        sizes = (float(len(first)), float(len(second)))
+        return "sliced", (*head, *sizes, *first, *second, *third)
+
+    def _map(self, xp: Namespace, r2: Array) -> tuple[Array, Array]:
+        x = _bounded(xp, (0.5 * self.a) * r2)
+        return x, 1.0 / xp.sqrt(1.0 + x * (1.0 / self.c))
+
+    def value(self, xp: Namespace, r2: Array) -> Array:
+        x, w = self._map(xp, r2)
+        drop = (-self.amplitude * self.weight) * (x / (self.c + x)) * clenshaw(self.series[0], w)
+        top = self.amplitude_minus_one if self.base else self.amplitude
+        return drop + self.weight * top
+
+    def slope(self, xp: Namespace, r2: Array) -> Array:
+        _, w = self._map(xp, r2)
+        return (-0.5 * self.a * self.amplitude * self.weight) * w**3 * clenshaw(self.series[1], w)
+
+    def curvature(self, xp: Namespace, r2: Array) -> Array:
+        _, w = self._map(xp, r2)
+        scale = 0.25 * self.a**2 * self.amplitude * self.weight
+        return scale * w**5 * clenshaw(self.series[2], w)
+
+
+def decode(name: str, numbers: Sequence[float]) -> Radial:
+    """The inverse of ``encode``."""
+    if name == "exponentials":
+        q = len(numbers) // 4
+        a, offset, weight, base = (tuple(numbers[i * q : (i + 1) * q]) for i in range(4))
+        return Exponentials(a, offset, weight, base)
+    if name == "rational":
+        return Rational(*numbers)
+    first, second = 8 + int(numbers[6]), 8 + int(numbers[6]) + int(numbers[7])
+    series = (tuple(numbers[8:first]), tuple(numbers[first:second]), tuple(numbers[second:]))
+    return SeriesRadial(*numbers[:6], series)
+
+
+def clenshaw(coefficients: tuple[float, ...], w: Array) -> Array:
+    """Σ_k c_k T_k(2w − 1) by Clenshaw's recurrence."""
+    y2 = 4.0 * w - 2.0
+    b1, b2 = 0.0 * w, 0.0 * w
+    for c in coefficients[:0:-1]:
+        b1, b2 = y2 * b1 - b2 + c, b1
+    return 0.5 * y2 * b1 - b2 + coefficients[0]

@@ -1,0 +1,198 @@
+"""Taking in samples, and the pure functions that normalize them.
+
+Samples are arrays of shape (…, n, d): leading batch dimensions, then points, then coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from smmd.arrays import Array, Namespace, as_array, astype, is_concrete, kind, namespace, work_dtype
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A checked sample, in the type that is computed in; ``dtype`` is the type to answer in."""
+
+    z: Array
+    var: Array | None
+    xp: Namespace
+    dtype: Any
+
+    @property
+    def n(self) -> int:
+        return int(self.z.shape[-2])
+
+    @property
+    def d(self) -> int:
+        return int(self.z.shape[-1])
+
+
+def as_floats(x: Any, name: str) -> Array:
+    """``x`` as a real floating array; integers and booleans become floats."""
+    x = as_array(x)
+    xp, dtype = namespace(x), str(x.dtype)
+    if "complex" in dtype:
+        raise TypeError(
+            f"{name} is complex ({dtype}); pass real coordinates, such as "
+            f"concat([{name}.real, {name}.imag], -1)"
+        )
+    if "float" in dtype:
+        return x
+    if "int" in dtype or "bool" in dtype:
+        if kind(x) == "torch":
+            import torch
+
+            return x.to(torch.get_default_dtype())
+        return astype(x, xp.asarray(0.0).dtype)
+    raise TypeError(f"{name} must hold real numbers, got dtype {dtype}")
+
+
+def check_finite(x: Array, name: str) -> None:
+    """Refuse NaN and infinity wherever values can be read without stalling a device."""
+    if not is_concrete(x):
+        return
+    xp = namespace(x)
+    finite = xp.isfinite(x)
+    if not bool(xp.all(finite)):
+        bad = int(x.size if isinstance(x.size, int) else x.numel()) - int(xp.sum(finite))
+        raise ValueError(
+            f"{name} holds {bad} NaN or infinite value{'s' if bad > 1 else ''}; "
+            "remove those rows or fill them in before measuring"
+        )
+
+
+def check_shape(x: Array, name: str, minimum: int, why: str) -> None:
+    """Refuse what is not (…, n, d) with enough points."""
+    if x.ndim < 2:
+        hint = f"; for one-dimensional data pass {name}[:, None]" if x.ndim == 1 else ""
+        raise ValueError(f"{name} must have shape (..., n, d), got {tuple(x.shape)}{hint}")
+    if x.shape[-1] == 0:
+        raise ValueError(f"{name} has no columns: its shape is {tuple(x.shape)}, d must be >= 1")
+    if x.shape[-2] < minimum:
+        raise ValueError(
+            f"{name} has n={x.shape[-2]} points, but {why} needs at least {minimum}: "
+            "pass more rows (points are on axis -2)"
+        )
+
+
+def take(
+    z: Any, var: Any = None, *, minimum: int = 1, why: str = "a sample", name: str = "z"
+) -> Sample:
+    """Check a sample and bring it to the working type."""
+    z = as_floats(z, name)
+    check_shape(z, name, minimum, why)
+    check_finite(z, name)
+    xp, work = namespace(z), work_dtype(z)
+    if var is not None:
+        var = _variances(var, z, work)
+    return Sample(astype(z, work), var, xp, z.dtype)
+
+
+def _variances(var: Any, z: Array, work: Any) -> Array:
+    var = as_floats(var, "var")
+    if kind(var) != kind(z):
+        raise TypeError(
+            f"var is a {kind(var)} array but z a {kind(z)} array; convert one to the other"
+        )
+    xp, full = namespace(z), tuple(z.shape)
+    if tuple(var.shape) not in (full, full[:-1]):
+        raise ValueError(
+            f"var must have the shape of z, {full}, or {full[:-1]} for one variance per point; "
+            f"got {tuple(var.shape)}"
+        )
+    check_finite(var, "var")
+    if is_concrete(var) and bool(xp.any(var < 0)):
+        raise ValueError(
+            f"var holds negative values (smallest {float(xp.min(var)):g}); "
+            "it is the variance σ², not its logarithm"
+        )
+    var = astype(var, work)
+    return var if var.ndim == z.ndim else xp.broadcast_to(var[..., None], full)
+
+
+def _moments(x: Array) -> tuple[Array, Array]:
+    """The centred sample and its n−1 variances."""
+    xp = namespace(x)
+    centred = x - xp.mean(x, axis=-2, keepdims=True)
+    # A second centring removes the mean's own rounding, which matters far from the origin.
+    centred = centred - xp.mean(centred, axis=-2, keepdims=True)
+    return centred, xp.sum(centred * centred, axis=-2, keepdims=True) / (x.shape[-2] - 1)
+
+
+def _check_spread(variance: Array, x: Array, name: str) -> None:
+    if not is_concrete(x):
+        return
+    xp = namespace(x)
+    largest = xp.max(xp.abs(x), axis=-2, keepdims=True)
+    # Below this, the spread is the rounding error of the column's own values.
+    floor = (4.0 * float(xp.finfo(x.dtype).eps) * largest) ** 2
+    flat = variance <= floor
+    if bool(xp.any(flat)):
+        flags = xp.reshape(flat, (-1, flat.shape[-1]))
+        columns = [k for k in range(flat.shape[-1]) if bool(xp.any(flags[:, k]))]
+        shown = ", ".join(map(str, columns[:8])) + (", ..." if len(columns) > 8 else "")
+        raise ValueError(
+            f"{name} has constant column{'s' if len(columns) > 1 else ''} {shown}: "
+            "their standard deviation is 0; drop them before normalizing"
+        )
+
+
+def standardize(x: Any) -> Array:
+    """Centre each coordinate and divide by its n−1 standard deviation.
+
+    >>> import numpy as np, smmd
+    >>> z = smmd.standardize(np.array([[1.0], [2.0], [3.0]]))
+    >>> z.ravel().tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    sample = take(x, minimum=2, why="a standard deviation", name="x")
+    centred, variance = _moments(sample.z)
+    _check_spread(variance, sample.z, "x")
+    return astype(centred / sample.xp.sqrt(variance), sample.dtype)
+
+
+def whiten(x: Any) -> Array:
+    """Centre and multiply by the symmetric inverse root of the n−1 covariance matrix."""
+    sample = take(x, minimum=2, why="a covariance matrix", name="x")
+    n, d, xp = sample.n, sample.d, sample.xp
+    if n <= d:
+        raise ValueError(
+            f"x has n={n} points in d={d} dimensions, so its covariance matrix is singular; "
+            f"pass more than {d} rows, or project to fewer columns"
+        )
+    centred, variance = _moments(sample.z)
+    _check_spread(variance, sample.z, "x")
+    # Scaling first keeps columns of very different units from spoiling the eigenvectors.
+    scaled = centred / xp.sqrt(variance)
+    turned = xp.matrix_transpose(scaled)
+    values, vectors = xp.linalg.eigh(turned @ scaled / (n - 1))
+    if is_concrete(sample.z):
+        smallest = float(xp.min(values))
+        if smallest <= d * float(xp.finfo(sample.z.dtype).eps) * 8:
+            raise ValueError(
+                "x has a singular covariance matrix (smallest eigenvalue of its correlation "
+                f"matrix {smallest:.1e}): some columns are combinations of others; drop them"
+            )
+    white = (scaled @ vectors) / xp.sqrt(values)[..., None, :]
+    return astype(white @ xp.matrix_transpose(vectors), sample.dtype)
+
+
+def code_normalize(z: Any, *, var: Any = None) -> Any:
+    """Code normalization (paper, section 3.2): zero mean and unit variance in each dimension.
+
+    For deterministic codes, the n−1 standard deviation: the same as ``standardize``.  For random
+    encoders ``code_normalize(mu, var=var)`` returns the pair (mu, var) normalized by the mean and
+    variance of the batch's mixture of Gaussians, mean(mu² + σ²) − mean(mu)² (appendix A.2).
+    """
+    if var is None:
+        return standardize(z)
+    sample = take(z, var, minimum=1, why="a batch")
+    assert sample.var is not None
+    xp = sample.xp
+    centred = sample.z - xp.mean(sample.z, axis=-2, keepdims=True)
+    spread = xp.mean(centred * centred + sample.var, axis=-2, keepdims=True)
+    _check_spread(spread, sample.z, "z")
+    mean = astype(centred / xp.sqrt(spread), sample.dtype)
+    return mean, astype(sample.var / spread, sample.dtype)
