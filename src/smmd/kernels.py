@@ -60,6 +60,17 @@ def as_kernel(kernel: Any) -> Kernel:
     return kernel
 
 
+def chosen(scale: float, adaptive: bool, kernel: Kernel | None) -> Kernel:
+    """The kernel meant by the arguments ``scale``, ``adaptive`` and ``kernel`` of ``smmd``."""
+    if kernel is None:
+        return Adaptive(scale) if adaptive else Gaussian(scale)
+    if adaptive:
+        raise ValueError(
+            "adaptive=True and kernel=... exclude each other; use smmd.Adaptive(scale)"
+        )
+    return as_kernel(kernel)
+
+
 def _positive(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a positive number, got {value!r}")

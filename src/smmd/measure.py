@@ -11,7 +11,7 @@ import numpy as np
 from smmd import arrays, closed_form, pairs, samples
 from smmd.arrays import Array
 from smmd.closed_form import Terms
-from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel
+from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel, chosen
 from smmd.samples import Sample
 
 #: exp of this still leaves room for weights and sums, by the type computed in.
@@ -85,14 +85,8 @@ def smmd(
     >>> bool(smmd.smmd(rng.uniform(-3**0.5, 3**0.5, (500, 3))) > 3)
     True
     """
-    if kernel is None:
-        kernel = Adaptive(scale) if adaptive else Gaussian(scale)
-    elif adaptive:
-        raise ValueError(
-            "adaptive=True and kernel=... exclude each other; use smmd.Adaptive(scale)"
-        )
     sample = _take(z, var, True)
-    terms = terms_for(as_kernel(kernel), sample, standardized=True)
+    terms = terms_for(chosen(scale, adaptive, kernel), sample, standardized=True)
     return _answer(_statistic(sample, terms, True), sample)
 
 

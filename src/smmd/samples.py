@@ -112,13 +112,34 @@ def _variances(var: Any, z: Array, work: Any) -> Array:
     return var if var.ndim == z.ndim else xp.broadcast_to(var[..., None], full)
 
 
-def _moments(x: Array) -> tuple[Array, Array]:
-    """The centred sample and its n−1 variances."""
+def moments(x: Array, var: Array | None = None) -> tuple[Array, Array, Array]:
+    """Each coordinate's mean, the centred points, and the sum of squares about the mean.
+
+    Of the points, or with ``var`` of the mixture Σ N(x_i, diag var_i) (paper, appendix A.2).  Axis
+    −2 is kept, with length one.  Divided by n − 1 (points) or n (mixture) the last is a variance.
+    """
     xp = namespace(x)
-    centred = x - xp.mean(x, axis=-2, keepdims=True)
+    # Without points, as on an idle rank, the mean is 0 and not 0/0.
+    count = max(1, x.shape[-2])
+    mean = xp.sum(x, axis=-2, keepdims=True) / count
+    centred = x - mean
     # A second centring removes the mean's own rounding, which matters far from the origin.
-    centred = centred - xp.mean(centred, axis=-2, keepdims=True)
-    return centred, xp.sum(centred * centred, axis=-2, keepdims=True) / (x.shape[-2] - 1)
+    rest = xp.sum(centred, axis=-2, keepdims=True) / count
+    centred = centred - rest
+    squares = centred * centred if var is None else centred * centred + var
+    return mean + rest, centred, xp.sum(squares, axis=-2, keepdims=True)
+
+
+def pooled_moments(counts: Array, means: Array, squares: Array) -> tuple[Array, Array, Array]:
+    """The count, mean and sum of squares of several samples together, stacked on axis 0.
+
+    Each sample's squares are about its own mean: the parallel axis theorem adds the rest.
+    """
+    xp = namespace(means)
+    count = xp.sum(counts, axis=0)
+    mean = xp.sum(counts * means, axis=0) / count
+    between = counts * (means - mean) ** 2
+    return count, mean, xp.sum(squares + between, axis=0)
 
 
 def _check_spread(variance: Array, x: Array, name: str) -> None:
@@ -148,7 +169,8 @@ def standardize(x: Any) -> Array:
     [-1.0, 0.0, 1.0]
     """
     sample = take(x, minimum=2, why="a standard deviation", name="x")
-    centred, variance = _moments(sample.z)
+    _, centred, squares = moments(sample.z)
+    variance = squares / (sample.n - 1)
     _check_spread(variance, sample.z, "x")
     return astype(centred / sample.xp.sqrt(variance), sample.dtype)
 
@@ -162,7 +184,8 @@ def whiten(x: Any) -> Array:
             f"x has n={n} points in d={d} dimensions, so its covariance matrix is singular; "
             f"pass more than {d} rows, or project to fewer columns"
         )
-    centred, variance = _moments(sample.z)
+    _, centred, squares = moments(sample.z)
+    variance = squares / (n - 1)
     _check_spread(variance, sample.z, "x")
     # Scaling first keeps columns of very different units from spoiling the eigenvectors.
     scaled = centred / xp.sqrt(variance)
@@ -190,9 +213,8 @@ def code_normalize(z: Any, *, var: Any = None) -> Any:
         return standardize(z)
     sample = take(z, var, minimum=1, why="a batch")
     assert sample.var is not None
-    xp = sample.xp
-    centred = sample.z - xp.mean(sample.z, axis=-2, keepdims=True)
-    spread = xp.mean(centred * centred + sample.var, axis=-2, keepdims=True)
+    _, centred, squares = moments(sample.z, sample.var)
+    spread = squares / sample.n
     _check_spread(spread, sample.z, "z")
-    mean = astype(centred / xp.sqrt(spread), sample.dtype)
+    mean = astype(centred / sample.xp.sqrt(spread), sample.dtype)
     return mean, astype(sample.var / spread, sample.dtype)

@@ -1,0 +1,169 @@
+"""Accuracy of the GPU kernels: sums and gradients against float64, in null standard deviations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smmd import quadrature
+from smmd.pairs import triton as pairs
+from smmd.pairs.profile import rational_profile, series_profile
+
+Radial = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+@dataclass
+class Problem:
+    """A kernel for n points in d dimensions: how to sum it, and what it is in float64."""
+
+    name: str
+    d: int
+    sums: Callable[..., tuple[Tensor, Tensor | None]]
+    exact: Radial  # r² -> value, −4·slope
+    spread: float  # √(2 E h²): the null standard deviation of MMD² times √(n(n−1))
+
+
+def covariance(a: np.ndarray, b: np.ndarray, d: int) -> np.ndarray:
+    """E[h_a h_b] under N(0, I_d) without cancellation."""
+    lead = -0.5 * d * np.log1p(2 * a + 2 * b + 3 * a * b)
+    first = np.expm1(0.5 * d * np.log1p(3 * a * b / (1 + 2 * a + 2 * b)))
+    second = np.expm1(-0.5 * d * np.log1p(a * b / (1 + 2 * a + 2 * b + 3 * a * b)))
+    return np.exp(lead) * (first + second)
+
+
+def _mixture_spread(a: np.ndarray, w: np.ndarray, d: int) -> float:
+    return math.sqrt(2.0 * float(w @ covariance(a[:, None], a[None, :], d) @ w))
+
+
+def exponentials(
+    name: str, d: int, a: list[float], weight: list[float], base: float, device: str
+) -> Problem:
+    fields = [torch.tensor([v], dtype=torch.float64, device=device) for v in (a, weight)]
+    zero = torch.zeros_like(fields[0])
+
+    def sums(z: Tensor, **how: object) -> tuple[Tensor, Tensor | None]:
+        return pairs.pair_sums(z, z, fields[0], zero, fields[1], zero + base, **how)
+
+    def exact(r2: Tensor) -> tuple[Tensor, Tensor]:
+        value, slope = torch.zeros_like(r2), torch.zeros_like(r2)
+        for aq, wq in zip(a, weight, strict=True):
+            e = -0.5 * aq * r2
+            value += wq * (torch.expm1(e) if base else torch.exp(e))
+            slope += 2.0 * wq * aq * torch.exp(e)
+        return value, slope
+
+    return Problem(name, d, sums, exact, _mixture_spread(np.array(a), np.array(weight), d))
+
+
+def sliced(d: int, device: str) -> Problem:
+    c, series = quadrature.sliced_series(d)
+    flat = series_profile(d, 1.0, c, series[0]).flat()
+
+    def exact(r2: Tensor) -> tuple[Tensor, Tensor]:
+        x = 0.5 * r2
+        w = torch.rsqrt(1.0 + x / c)
+        value = 1.0 - x / (c + x) * _clenshaw(series[0], w)
+        return value, 2.0 * w**3 * _clenshaw(series[1], w)
+
+    t, weights = (v.astype(np.float64) for v in quadrature.beta_rule(d))
+    return Problem("sliced", d, _profile_sums(flat), exact, _mixture_spread(t, weights, d))
+
+
+def imq(d: int, device: str) -> Problem:
+    a = 8.0 / d
+    flat = rational_profile(a).flat()
+
+    def exact(r2: Tensor) -> tuple[Tensor, Tensor]:
+        inverse = 1.0 / (1.0 + 0.5 * a * r2)
+        return inverse, 2.0 * a * inverse * inverse
+
+    t, weights = (v.astype(np.float64) for v in quadrature.exponential_rule())
+    return Problem("imq", d, _profile_sums(flat), exact, _mixture_spread(a * t, weights, d))
+
+
+def _profile_sums(flat: list[float]) -> Callable[..., tuple[Tensor, Tensor | None]]:
+    def sums(z: Tensor, **how: object) -> tuple[Tensor, Tensor | None]:
+        return pairs.profile_sums(z, z, flat, **how)
+
+    return sums
+
+
+def _clenshaw(series: tuple[float, ...], w: Tensor) -> Tensor:
+    y2 = 4.0 * w - 2.0
+    one, two = torch.zeros_like(w), torch.zeros_like(w)
+    for term in series[:0:-1]:
+        one, two = y2 * one - two + term, one
+    return 0.5 * y2 * one - two + series[0]
+
+
+def reference(z: Tensor, exact: Radial) -> tuple[float, Tensor]:
+    """The sum and the gradient in float64, by blocks of rows."""
+    z = z.double()
+    z = z - z.mean(0)
+    n = len(z)
+    square = (z * z).sum(1)
+    total, gradient = 0.0, torch.empty_like(z)
+    step = max(1, min(n, 100_000_000 // n))
+    for start in range(0, n, step):
+        rows = z[start : start + step]
+        if z.shape[1] <= 8:
+            r2 = torch.zeros((len(rows), n), dtype=torch.float64, device=z.device)
+            for k in range(z.shape[1]):
+                r2 += (rows[:, k, None] - z[None, :, k]) ** 2
+        else:
+            r2 = torch.addmm(square, rows, z.T, alpha=-2.0) + square[start : start + step, None]
+        value, pull = exact(r2.clamp_(min=0.0))
+        index = torch.arange(len(rows), device=z.device)
+        value[index, start + index] = 0.0
+        pull[index, start + index] = 0.0
+        total += float(value.sum())
+        gradient[start : start + step] = pull @ z - pull.sum(1, keepdim=True) * rows
+    return total, gradient
+
+
+def problems(d: int, device: str, kinds: list[str]) -> list[Problem]:
+    """The kernels that are checked in d dimensions."""
+    found = []
+    for kind in kinds:
+        if kind.startswith("s="):
+            a = 1.0 / (float(kind[2:]) * d)
+            wide = 1.0 if a * d < 0.5 else 0.0
+            found.append(exponentials(kind, d, [a], [1.0], wide, device))
+        elif kind == "multi":
+            a3 = np.array([16.0 / d, 8.0 / d, 4.0 / d])
+            w3 = covariance(a3, a3, d) ** -0.5
+            weight = (w3 / w3.sum()).tolist()
+            found.append(exponentials(kind, d, a3.tolist(), weight, 0.0, device))
+        elif kind == "sliced" and d >= 2:
+            found.append(sliced(d, device))
+        elif kind == "imq":
+            found.append(imq(d, device))
+    return found
+
+
+def errors(
+    problem: Problem, z: Tensor, exact: tuple[float, Tensor], tiles: pairs.Tiles | None
+) -> dict[str, float]:
+    """Errors of the value alone, of value with gradient, and of the gradient (relative norm)."""
+    n = z.shape[0]
+    batch = z.float().contiguous()[None]
+    unit = problem.spread * math.sqrt(n * (n - 1.0))
+    alone, _ = problem.sums(batch, gradient=False, tiles=tiles)
+    both, gradient = problem.sums(batch, tiles=tiles)
+    assert gradient is not None
+    again, gradient_again = problem.sums(batch, tiles=tiles)
+    assert gradient_again is not None
+    same = bool((both == again).all() and (gradient == gradient_again).all())
+    norm = float(exact[1].norm())
+    return {
+        "value": (float(alone) - exact[0]) / unit,
+        "value+grad": (float(both) - exact[0]) / unit,
+        "gradient": float((gradient[0].double() - exact[1]).norm()) / max(norm, 1e-300),
+        "amplification": abs(exact[0]) / unit,
+        "same bits": float(same),
+    }

@@ -1,0 +1,171 @@
+"""Which way to sum, and why: error bounds of the fast distances, and the user's override.
+
+Squared distances within a block come from one of three places:
+
+``"difference"``  summed squared differences: exact to rounding wherever the points lie.
+``"gram"``        ‖x‖² + ‖y‖² − 2x·y of the centred points, through BLAS, in float64.  With R the
+                  largest centred norm, T the distance of the mean from the origin and a the
+                  steepest precision, a kernel value is off by less than 4aR(R + T)·2⁻⁵² relative.
+                  Used where that is below ``GRAM_TOLERANCE``.
+``"gram32"``      the same in float32, for float32 data, with norms as two floats and with float64
+                  sums.  Used where its error in SMMD² is below ``GRAM32_TOLERANCE`` null standard
+                  deviations (or that share of SMMD², where it is larger than one):
+
+    random      u = (4 + 4aR²)·2⁻²⁴, a pair's rounding error.  Roundings of different pairs are
+                independent, so that in SMMD² they add up to u·√(E k² / E h²), whatever n.
+    systematic  b, the mean relative error of the machine's float32 ``exp``, measured once
+                (about 5e-9).  It shifts all pairs alike: n·b·E k / √(2 E h²) in SMMD².
+
+h is k centred on both sides.  The second line grows with n; past some 40,000 points float64 takes
+over.  Kernels wider than the data's spread, where f = k − 1 is small, always use float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from smmd import closed_form, kernels
+from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
+
+#: Largest relative error of a kernel value that float64 Gram distances may bring.
+GRAM_TOLERANCE = 2e-13
+#: Largest error of SMMD², in null standard deviations, that float32 may bring.
+GRAM32_TOLERANCE = 1e-4
+#: Below this many pairs float32 saves nothing.
+WORTHWHILE = 1 << 20
+
+PATHS = ("difference", "gram", "gram32", "triton", "dense")
+_forced: ContextVar[str | None] = ContextVar("smmd_pairs_path", default=None)
+
+
+@contextmanager
+def use(path: str) -> Iterator[None]:
+    """Within the block, sum over pairs this way wherever it exists for the data at hand.
+
+    >>> import numpy as np, smmd
+    >>> z = np.random.default_rng(0).standard_normal((300, 2))
+    >>> with smmd.pairs.use("difference"):
+    ...     exact = smmd.smmd(z)
+    >>> bool(abs(exact - smmd.smmd(z)) < 1e-12)
+    True
+    """
+    if path not in PATHS:
+        raise ValueError(f"path must be one of {', '.join(PATHS)}; got {path!r}")
+    token = _forced.set(path)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def forced() -> str | None:
+    """The path asked for by ``use``, if any."""
+    return _forced.get()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A path and the reason for it; ``bound`` is the error bound that decided."""
+
+    path: str
+    why: str
+    bound: float
+
+
+def steepest(radial: Radial) -> float:
+    """The largest precision: what an error in r²/2 is multiplied by."""
+    if isinstance(radial, Exponentials):
+        return float(np.max(np.asarray(radial.a))) if np.size(radial.a) else 0.0
+    assert isinstance(radial, Rational | SeriesRadial)
+    return radial.a
+
+
+def choose(radius2: float, offset2: float, shape: tuple[int, int, int], radial: Radial,
+           single: bool) -> Choice:  # fmt: skip
+    """The CPU path for points within √radius2 of their mean, which is √offset2 from the origin.
+
+    ``shape`` is (samples, n, d); ``single`` says that the data are float32.
+    """
+    asked = forced()
+    a = steepest(radial)
+    radius = math.sqrt(radius2) if math.isfinite(radius2) else math.inf
+    bound = 4.0 * a * radius * (radius + math.sqrt(offset2)) * 2.0**-52
+    bound32 = math.inf
+    if single and radius < math.inf:
+        bound32 = float32_error(a * radius2, shape[1], shape[2], radial)
+    if asked in ("difference", "gram", "gram32"):
+        if asked == "gram32" and not single:
+            asked = "gram"
+        return Choice(asked, "asked for by smmd.pairs.use", bound32 if asked == "gram32" else bound)
+    worthwhile = shape[0] * shape[1] * shape[1] >= WORTHWHILE
+    if worthwhile and bound32 <= GRAM32_TOLERANCE:
+        why = f"float32 data; error in SMMD² {bound32:.0e} <= {GRAM32_TOLERANCE:.0e}"
+        return Choice("gram32", why, bound32)
+    if bound <= GRAM_TOLERANCE:
+        why = f"relative error of a kernel value {bound:.0e} <= {GRAM_TOLERANCE:.0e}"
+        return Choice("gram", why, bound)
+    why = f"Gram distances could be off by {bound:.0e} > {GRAM_TOLERANCE:.0e}: far-out points"
+    return Choice("difference", why, 0.0)
+
+
+def float32_error(ar2: float, n: int, d: int, radial: Radial) -> float:
+    """The bound of the module's second paragraph; infinite where float32 does not apply."""
+    random, systematic = _sensitivity(radial, d)
+    if math.isinf(random):
+        return math.inf
+    unit = (4.0 + 4.0 * ar2) * 2.0**-24
+    bias = exp_bias() if isinstance(radial, Exponentials) else 0.0
+    return unit * random + n * bias * systematic
+
+
+def _sensitivity(radial: Radial, d: int) -> tuple[float, float]:
+    """√(E k²/E h²) and E k/√(2 E h²): what a random and a common relative error do to SMMD²."""
+    if isinstance(radial, Exponentials):
+        if not isinstance(radial.a, tuple):
+            if np.any(np.asarray(radial.base)) or np.max(np.abs(np.asarray(radial.offset))) > 40.0:
+                return math.inf, math.inf
+            a = np.asarray(radial.a, dtype=np.float64)
+            return _of_precisions((float(a.min()), float(a.max())), d)
+        if any(radial.base) or max(map(abs, radial.offset)) > 40.0:
+            return math.inf, math.inf
+        return _of_precisions(radial.a, d)
+    if isinstance(radial, Rational) and not radial.base:
+        return _of_imq(radial.a, d)
+    return math.inf, math.inf
+
+
+@lru_cache(maxsize=256)
+def _of_precisions(precisions: tuple[float, ...], d: int) -> tuple[float, float]:
+    """The worst of the terms; the terms' common error adds up at most √Q-fold."""
+    a = np.array(precisions)
+    log_h2 = closed_form.log_cross_covariance(a, a, d)
+    random = np.exp(0.5 * (-0.5 * d * np.log1p(4.0 * a) - log_h2))
+    common = np.exp(-0.5 * d * np.log1p(2.0 * a) - 0.5 * (log_h2 + math.log(2.0)))
+    many = math.sqrt(len(a))
+    return float(random.max()) * many, float(common.max()) * many
+
+
+@lru_cache(maxsize=256)
+def _of_imq(a: float, d: int) -> tuple[float, float]:
+    mixture = kernels.IMQ(gamma=a**-0.5).resolve(2, d)
+    log_h2 = closed_form.log_null_second_moment(mixture, d)
+    mean = float(np.exp(mixture.log_weights) @ np.exp(closed_form.log_constant(mixture, d)))
+    return math.sqrt(mean) * math.exp(-0.5 * log_h2), 0.0  # k ≤ 1, so E k² ≤ E k
+
+
+@lru_cache(maxsize=1)
+def exp_bias() -> float:
+    """The largest mean relative error of NumPy's float32 exp over eight stretches of its range."""
+    worst = 0.0
+    for low in range(-24, 8, 4):
+        power = np.linspace(low, low + 4, 1 << 16, dtype=np.float32)
+        exact = np.exp(power.astype(np.float64))
+        worst = max(worst, abs(float(np.mean(np.exp(power) / exact)) - 1.0))
+    return worst + 5e-10

@@ -1,0 +1,138 @@
+"""A function of r² as one short polynomial, for kernels that sum it over pairs in float32.
+
+With w = (1 + r²/c)^(−1/2), which maps [0, ∞) to (0, 1] and decays as r^(−1),
+
+    f(r²) = top − t · P(w − w₀),   t = 1 − w² = (r²/c) w²,
+
+keeps its relative accuracy near r = 0 however wide the kernel, costs one reciprocal square root,
+and no exponential.  w₀ is where pairs under N(0, I) gather (r² = 2d), so that there only the
+first coefficient's rounding would be shared by all pairs; kernels take it as two floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import chebyshev, polynomial
+from numpy.typing import NDArray
+from scipy import special
+
+from smmd import quadrature
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """f(r²) = top − t P(w − middle); see the module."""
+
+    c: float
+    middle: float
+    top: float
+    coefficients: tuple[float, ...]
+
+    def flat(self) -> list[float]:
+        """As a plain list of numbers: (c, w₀, top, p₀, p₁, …)."""
+        return [self.c, self.middle, self.top, *self.coefficients]
+
+    @classmethod
+    def from_flat(cls, numbers: list[float]) -> Profile:
+        return cls(numbers[0], numbers[1], numbers[2], tuple(numbers[3:]))
+
+    def _map(self, r2: Array) -> tuple[Array, Array, Array]:
+        x = np.asarray(r2, dtype=np.float64) / self.c
+        w = 1.0 / np.sqrt(1.0 + x)
+        return w, x * w * w, w - self.middle
+
+    def value(self, r2: Array) -> Array:
+        """f(r²) in float64."""
+        _, t, u = self._map(r2)
+        return self.top - t * polynomial.polyval(u, self.coefficients)
+
+    def slope(self, r2: Array) -> Array:
+        """df/dr² = −w³/(2c)·(2wP − tP′)."""
+        w, t, u = self._map(r2)
+        p = polynomial.polyval(u, self.coefficients)
+        dp = polynomial.polyval(u, polynomial.polyder(np.array(self.coefficients)))
+        return -(w**3) / (2.0 * self.c) * (2.0 * w * p - t * dp)
+
+
+def rational_profile(a: float, *, weight: float = 1.0, base: float = 0.0) -> Profile:
+    """weight·(1/(1 + a r²/2) − base): w² itself, so P is a constant."""
+    c = 2.0 / a
+    return Profile(c, 0.0, weight * (1.0 - base), (weight, 0.0))
+
+
+@lru_cache(maxsize=256)
+def series_profile(
+    d: int,
+    a: float,
+    c: float,
+    series: tuple[float, ...],
+    *,
+    scale: float = 1.0,
+    top: float = 1.0,
+    tolerance: float = 2e-6,
+) -> Profile:
+    """top − scale·(1 − w²) Σ p_k T_k(2w − 1), w = (1 + a r²/(2c))^(−1/2), cut as short as it may.
+
+    This is ``radial.SeriesRadial`` with scale = weight·amplitude and top = weight·(amplitude −
+    base).  The polynomial's error is below ``tolerance`` times the function's standard deviation
+    over pairs of N(0, I_d) points, and has mean zero over them: a mean would shift the statistic
+    n times as much.
+    """
+    given = np.array(series)
+    r2, mass = _null_pairs(d)
+    exact = _drop(0.5 * a * r2, c, given)
+    spread = np.sqrt(mass @ (exact - mass @ exact) ** 2)
+    best, best_c = given, c
+    for wider in (1.0, 2.0, 4.0, 6.0):  # in few dimensions a slower map needs fewer terms
+        short = _shortest(_refit(given, c, wider * c), tolerance * spread)
+        if len(short) < len(best):
+            best, best_c = short, wider * c
+
+    x = (0.5 * a / best_c) * r2
+    w = 1.0 / np.sqrt(1.0 + x)
+    t = x * w * w
+    middle = float(1.0 / np.sqrt(1.0 + a * d / best_c))
+    argument = polynomial.Polynomial([2.0 * middle - 1.0, 2.0])  # 2w − 1 in u = w − middle
+    p = np.array(chebyshev.Chebyshev(best)(argument).coef, dtype=np.float64)
+    p[0] += (mass @ exact - mass @ (t * polynomial.polyval(w - middle, p))) / (mass @ t)
+    return Profile(2.0 * best_c / a, middle, top, tuple(float(scale * v) for v in p))
+
+
+def _drop(x: Array, c: float, series: Array) -> Array:
+    """1 − φ(x) from the series in w = (1 + x/c)^(−1/2)."""
+    w = 1.0 / np.sqrt(1.0 + x / c)
+    return np.asarray(x / (c + x) * chebyshev.chebval(2.0 * w - 1.0, series))
+
+
+def _refit(series: Array, old_c: float, c: float) -> Array:
+    """The series of the same function for another map."""
+
+    def of_node(s: Array) -> Array:
+        w = 0.5 * (1.0 + s)
+        x = c * (1.0 - w) * (1.0 + w) / (w * w)
+        return _drop(x, old_c, series) / ((1.0 - w) * (1.0 + w))
+
+    return np.asarray(chebyshev.chebinterpolate(of_node, 80))
+
+
+def _shortest(series: Array, tolerance: float) -> Array:
+    """The fewest leading terms (at least three) whose omitted rest is below ``tolerance``."""
+    tails = np.append(np.cumsum(np.abs(series[::-1]))[::-1], 0.0)
+    return series[: max(3, int(np.argmax(tails <= tolerance)))]
+
+
+def sliced_profile(d: int, a: float) -> Profile:
+    """φ_d(a r²/2) = ₁F₁(1/2; d/2; −a r²/2) for d ≥ 2: the exact sliced kernel of width a^(−1/2)."""
+    c, (values, _, _) = quadrature.sliced_series(d)
+    return series_profile(d, a, c, values)
+
+
+def _null_pairs(d: int) -> tuple[Array, Array]:
+    """r² between two N(0, I) points, 2χ²_d: 256 quadrature nodes and their masses."""
+    levels, mass = np.polynomial.legendre.leggauss(256)
+    return 4.0 * special.gammaincinv(0.5 * d, 0.5 * (levels + 1.0)), 0.5 * mass
