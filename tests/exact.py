@@ -9,7 +9,7 @@ A kernel here is a squared width γ² (``g``) and a dimension ``d``, and answers
     cross(r2), cross_slope(r2)  E_x k(x, z), x ~ N(0, I), as a function of ‖z‖²
     constant()                  E k(x, x')
     squares()                   E k(x, x')²  and  E_z (E_x k(x, z))²
-    overlap(delta2, v)          E k(X, Y), X − Y ~ N(Δ, diag v), from Δ² and v coordinate by coordinate
+    overlap(delta2, v)          E k(X, Y), X − Y ~ N(Δ, diag v), from Δ² and v by coordinates
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class InverseMultiquadric:
 
 
 def _laplace(c, d):
-    """∫ e^(−t) (1 + c t)^(−d/2) dt = y e^y E_p(y) with y = 1/c, p = d/2, the exponential integral."""
+    """∫ e^(−t) (1 + c t)^(−d/2) dt = y e^y E_p(y), y = 1/c, p = d/2: the exponential integral."""
     with mp.workdps(mp.dps + 20):  # the recurrence loses up to e^30
         y, p = 1 / c, mpf(d) / 2
         if y > 30:  # the continued fraction of E_p, whose error is about exp(−4√(200 y))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from smmd import samples
-from smmd.arrays import Array, astype, saturating_cast
+from smmd.arrays import Array, astype, namespace, saturating_cast, work_dtype
 
 #: How many numbers a block of rows may hold.
 _BLOCK_NUMBERS = 1 << 22
@@ -49,12 +49,12 @@ def _sum_of_cubes(xp: Any, z: Array) -> Array:
 def _third_moment_norm(xp: Any, z: Array) -> Array:
     n, d = z.shape[-2], z.shape[-1]
     step = max(1, _BLOCK_NUMBERS // (d * d))
-    total = None
+    parts = []
     for i in range(0, n, step):
         rows = z[..., i : i + step, :]
         squares = xp.reshape(rows[..., :, None] * rows[..., None, :], (*rows.shape[:-1], d * d))
-        part = xp.matrix_transpose(squares) @ rows
-        total = part if total is None else total + part
+        parts.append(xp.matrix_transpose(squares) @ rows)
+    total = sum(parts[1:], parts[0])
     return xp.sum(total * total, axis=(-2, -1))
 
 
@@ -71,7 +71,7 @@ def effect_size(a: Any, b: Any) -> Array:
                 f"{tuple(values.shape)}"
             )
         samples.check_finite(values, name)
-    xp, work = samples.namespace(first), samples.work_dtype(first)
+    xp, work = namespace(first), work_dtype(first)
     means, spreads = [], []
     for values in (astype(first, work), astype(second, work)):
         mean = xp.mean(values, axis=-1, keepdims=True)

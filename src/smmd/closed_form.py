@@ -9,7 +9,8 @@ kept as a logarithm until the end, in float64: nothing over- or underflows on th
 kernels lose no digits.
 
 Abbreviations for precision a in dimension d:
-    L = d/2·log(1 + 2a) = −log E k(X, X'),    M = d/2·log(1 + a),    log E k(X, z) = −M − a‖z‖²/(2(1+a)).
+    L = d/2·log(1 + 2a) = −log E k(X, X'),    M = d/2·log(1 + a),
+    log E k(X, z) = −M − a‖z‖²/(2(1+a)).
 """
 
 from __future__ import annotations
@@ -210,8 +211,10 @@ def _imq_cross(
     if series is not None:
         less = float(node_weights @ np.expm1(log_e))
         return SeriesRadial(mean_h, weight, base, float(amplitude), less, 2.0, series)
-    floats = [tuple(v.astype(np.float64).tolist()) for v in (h, log_e, node_weights * weight)]
-    return Exponentials(*floats, (base,) * len(floats[0]))
+    rates, offsets, weights = (
+        tuple(v.astype(np.float64).tolist()) for v in (h, log_e, node_weights * weight)
+    )
+    return Exponentials(rates, offsets, weights, (base,) * len(rates))
 
 
 def _freeze(values: Any) -> Any:

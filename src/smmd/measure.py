@@ -26,7 +26,8 @@ def mmd2(z: Any, kernel: Kernel = Gaussian(), *, var: Any = None, unbiased: bool
     z : array (..., n, d)
         NumPy, PyTorch, JAX or CuPy; anything else goes through ``numpy.asarray``.
     kernel : Kernel
-        ``Gaussian`` (scale 1/8), ``HenzeZirkler``, ``Adaptive``, ``MultiScale``, ``IMQ``, ``Sliced``.
+        ``Gaussian`` (scale 1/8), ``HenzeZirkler``, ``Adaptive``, ``MultiScale``, ``IMQ``,
+        ``Sliced``.
     var : array (..., n, d) or (..., n), optional
         Variances σ² of a random encoder whose means are ``z``.
     unbiased : bool
@@ -299,6 +300,7 @@ def _statistic(sample: Sample, terms: Terms, unbiased: bool) -> Array:
 def _random_encoder_statistic(sample: Sample, terms: Terms, unbiased: bool) -> Array:
     """Paper, appendix A.1: the same three terms with the encoder's variances added in."""
     xp, n, mu, var = sample.xp, sample.n, sample.z, sample.var
+    assert var is not None
     cross = pairs.overlap_terms(xp, mu * mu, 1.0 + var, terms.components)
     between = pairs.overlap_sum(mu, var, terms.components)
     if unbiased:

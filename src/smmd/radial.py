@@ -181,7 +181,8 @@ def decode(name: str, numbers: Sequence[float]) -> Radial:
         return Rational(*numbers)
     first, second = 8 + int(numbers[6]), 8 + int(numbers[6]) + int(numbers[7])
     series = (tuple(numbers[8:first]), tuple(numbers[first:second]), tuple(numbers[second:]))
-    return SeriesRadial(*numbers[:6], series)
+    precision, scale, base_value, amplitude, less, c = numbers[:6]
+    return SeriesRadial(precision, scale, base_value, amplitude, less, c, series)
 
 
 def clenshaw(coefficients: tuple[float, ...], w: Array) -> Array:
