@@ -1,0 +1,5 @@
+"""``python -m smmd``: the command line."""
+
+from smmd.cli import main
+
+main()
