@@ -1,5 +1,6 @@
-"""The law of SMMD^2 under each null, without simulation."""
+"""The law of SMMD^2 under each null, without simulation and with it."""
 
+from smmd.nulls.for_kernel import Found, law_for
 from smmd.nulls.law import (
     NullLaw,
     analytic_law,
@@ -11,12 +12,14 @@ from smmd.nulls.spectrum import NULLS, Null, Spectrum, kernel_spectrum, projecte
 
 __all__ = [
     "NULLS",
+    "Found",
     "Null",
     "NullLaw",
     "Spectrum",
     "analytic_law",
     "henze_zirkler_law",
     "kernel_spectrum",
+    "law_for",
     "lognormal_law",
     "pearson3_law",
     "projected_spectrum",

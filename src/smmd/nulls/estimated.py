@@ -131,5 +131,5 @@ def _coincidences(slots: int) -> tuple[tuple[int, ...], ...]:
     """Every way in which slots may hold equal points: labels 0, 1, ... in order of appearance."""
     out: list[tuple[int, ...]] = [()]
     for _ in range(slots):
-        out = [old + (new,) for old in out for new in range(max(old, default=-1) + 2)]
+        out = [(*old, new) for old in out for new in range(max(old, default=-1) + 2)]
     return tuple(out)

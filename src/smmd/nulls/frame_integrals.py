@@ -90,8 +90,8 @@ def _tilted_beta(second: float, tilt: float) -> tuple[Array, Array]:
     """Nodes and weights for E f(t) (1-t)^tilt, t ~ Beta(1/2, second).
 
     exp(-a t) varies on the scale 1/a; for large a, (1-t)^a is nearly the same and belongs to a
-    Jacobi weight, after which few nodes are exact to rounding. (Golub and Welsch, with the recurrence written
-    for t itself so that nodes near 0 keep their relative accuracy.)
+    Jacobi weight, after which few nodes are exact to rounding. (Golub and Welsch, with the
+    recurrence written for t itself so that nodes near 0 keep their relative accuracy.)
     """
     alpha, beta = second - 1.0 + tilt, -0.5  # weight (1-t)^alpha t^beta on [0, 1]
     k = np.arange(1, _NODES, dtype=float)

@@ -8,7 +8,8 @@ and A, G are a polynomial times a Gaussian (u = 1/gamma^2, rho = u/(1+u), v = u/
 a(y) = (1+u)^(-d/2) exp(-rho |y|^2/2), c = (1+2u)^(-d/2)):
 
     standard   A = a(y)                               G = c
-    diagonal   A = a(y) [1 + sum_k b(x_k, y_k)]       G = c [1 + sum_k t(x_k, y_k) + v^2/2 S(x) S(y)]
+    diagonal   A = a(y) [1 + sum_k b(x_k, y_k)]
+               G = c [1 + sum_k t(x_k, y_k) + v^2/2 S(x) S(y)]
                b(x, y) = rho x y + (x^2-1)(rho^2 y^2 - rho)/2,   e(x) = (x^2-1)/sqrt 2,
                t(x, y) = v x y - v (e(x) + e(y))/sqrt 2 + v^2 e(x) e(y),   S(x) = sum_k e(x_k)
     normal     A = a(y) [1 + rho x.y + ((rho x.y)^2 - rho |x|^2 - rho^2 |y|^2 + d rho)/2]
@@ -62,7 +63,8 @@ def _tilted_terms(d: int, u: float) -> Iterator[tuple[int, tuple[int, int, int],
         log_det = log1p(float(np.trace(precision) + np.linalg.det(precision)))
         log_weight = -0.5 * d * (log_det + (j + k) * log1p(u) + m * log1p(2.0 * u))
         count = factorial(3) // (factorial(i) * factorial(j) * factorial(k) * factorial(m))
-        yield (-1) ** (j + k) * count, (j, k, m), exp(log_weight), np.linalg.inv(tilted)
+        covariance = np.asarray(np.linalg.inv(tilted), dtype=np.float64)
+        yield (-1) ** (j + k) * count, (j, k, m), exp(log_weight), covariance
 
 
 def _one(d: int, u: float, covariance: Array, powers: tuple[int, int, int]) -> float:

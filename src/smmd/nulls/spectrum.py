@@ -187,7 +187,7 @@ def _sector_in_eigenbasis(d: int, gamma2: float, degree: int, removed: int) -> N
 
 
 def _tidy(eigenvalues: NDArray[np.float64], multiplicities: NDArray[np.float64]) -> Spectrum:
-    # In T_1 the many small eigenvalues count, in T_4 the few large ones: keep whatever either needs.
+    # In T_1 the many small eigenvalues count, in T_4 the few large ones: keep what either needs.
     first = eigenvalues * multiplicities
     fourth = first * (eigenvalues / eigenvalues.max()) ** 3
     keep = (first > _NEGLIGIBLE * first.sum()) | (fourth > _NEGLIGIBLE * fourth.sum())
