@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test check lint types format clean
+.PHONY: help demo test check lint types format docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,5 +39,12 @@ format: .venv/.dev  ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.venv/.docs: pyproject.toml constraints.txt | .venv/.dev
+	$(PIP) --editable ".[dev,docs]"
+	@touch $@
+
+docs: .venv/.docs  ## the documentation as HTML, in docs/_build; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build
+
 clean:  ## remove what was built
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf .venv docs/_build .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -1,0 +1,16 @@
+"""Sphinx: Markdown pages through MyST, the reference from the docstrings."""
+
+import smmd
+
+project = "smmd"
+author = "The smmd developers"
+release = version = smmd.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_theme = "furo"
+html_title = f"smmd {version}"
+exclude_patterns = ["_build", "reproduction/*"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+suppress_warnings = ["myst.xref_missing"]  # pages link to files of the repository, too
