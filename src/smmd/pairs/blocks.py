@@ -1,191 +1,198 @@
 """Sums over pairs on the CPU: NumPy, blocks of the upper triangle, all cores.
 
-Squared distances come from one of two places:
-
-* ``"difference"``: summed squared differences, exact to rounding wherever the points lie.
-* ``"gram"``: ‖x‖² + ‖y‖² − 2x·y of the centred data through BLAS, several times faster.  With R
-  the largest centred norm and T the largest coordinate offset, its error in a kernel value is
-  below 2aR(R + T)·2⁻⁵² relative; it is used only where that is below ``GRAM_TOLERANCE``.
+A block's powers come out of one matrix product (``distances``), are exponentiated in place and
+summed while they are in the cache; its slopes are multiplied with the points, once for its rows
+and once, transposed, for its columns.  Memory is linear in n, the result does not depend on the
+timing of threads, and sums over blocks are float64.  Which distances are used, and with which
+error, is decided in ``plan``.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
+from smmd.pairs import plan
+from smmd.pairs.distances import Differences, Distances, Gram
+from smmd.pairs.functions import Function, uniform_parts
+from smmd.pairs.threads import Task, all_pairs, cores, run_rounds
+from smmd.radial import Radial
 
-#: Largest relative error in a kernel value that the faster distances may bring.
-GRAM_TOLERANCE = 2e-13
-#: Up to this many points exact differences cost nothing worth saving.
-SMALL = 64
-#: Rows and columns of a block: two float64 blocks stay in a core's L2 cache.
-BLOCK = 256
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="smmd")
-
-
-def cores() -> int:
-    """The number of cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # pragma: no cover - not Linux
-        return os.cpu_count() or 1
-
-
-def largest_precision(radial: Radial) -> float:
-    """The steepest |f'/f|·2 of the kernel: what an error in r² is multiplied by."""
-    if isinstance(radial, Exponentials):
-        return float(np.max(np.asarray(radial.a)))
-    assert isinstance(radial, Rational | SeriesRadial)
-    return radial.a
-
-
-def choose_distances(z: np.ndarray, a: float) -> str:
-    """``"gram"`` where its error bound is below ``GRAM_TOLERANCE``, else ``"difference"``."""
-    if z.shape[-2] <= SMALL:
-        return "difference"
-    centre = z.mean(axis=-2, keepdims=True)
-    with np.errstate(over="ignore", invalid="ignore"):
-        radius = math.sqrt(float(np.max(np.sum((z - centre) ** 2, axis=-1))))
-        bound = 2.0 * a * radius * (radius + float(np.max(np.abs(z)))) * 2.0**-52
-    return "gram" if bound <= GRAM_TOLERANCE else "difference"
+#: A task is a square of at most this many rows and columns, cut into blocks.
+TASK = 1024
+#: How many numbers the blocks of a group of small samples hold together: 256 KB in float64.
+GROUP = 1 << 15
 
 
 def pair_sum(
-    z: np.ndarray, radial: Radial, *, gradient: bool = False, distances: str | None = None
+    z: np.ndarray, radial: Radial, *, gradient: bool = False, single: bool = False
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Σ_{i≠j} f(‖z_i − z_j‖²) for z (…, n, d), and its gradient if asked, in float64."""
-    z = np.asarray(z, dtype=np.float64)
-    batch, (n, d) = z.shape[:-2], z.shape[-2:]
-    flat = z.reshape(-1, n, d)
-    if distances is None:
-        distances = choose_distances(flat, largest_precision(radial)) if flat.size else "difference"
-    if distances == "gram":
-        flat = flat - flat.mean(axis=-2, keepdims=True)
-    totals = np.zeros(len(flat))
-    slopes = np.zeros_like(flat) if gradient else None
-    jobs = _whole_samples if n <= BLOCK else _triangles
-    jobs(flat, radial, distances == "gram", totals, slopes)
-    return totals.reshape(batch), None if slopes is None else slopes.reshape(z.shape)
+    """Σ_{i≠j} f(‖z_i − z_j‖²) for z (…, n, d), and its gradient if asked, in float64.
+
+    ``single`` says that the data have single precision, so that the sums may too where the error
+    stays as small as ``plan`` says.
+    """
+    totals, slopes = _sums(z, None, radial, gradient, single)
+    return totals, None if slopes is None else 4.0 * slopes
 
 
-def _run(work: list[Callable[[], None]]) -> None:
-    if len(work) == 1 or cores() == 1:
-        for job in work:
-            job()
-        return
-    for future in [_pool().submit(job) for job in work]:
-        future.result()
+def cross_sum(
+    rows: np.ndarray,
+    cols: np.ndarray,
+    radial: Radial,
+    *,
+    gradient: bool = False,
+    single: bool = False,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Σ_ij f(‖rows_i − cols_j‖²), and its gradient in ``rows`` if asked; batches must agree."""
+    totals, slopes = _sums(rows, np.asarray(cols), radial, gradient, single)
+    return totals, None if slopes is None else 2.0 * slopes
 
 
-def _whole_samples(
-    z: np.ndarray, radial: Radial, gram: bool, totals: np.ndarray, slopes: np.ndarray | None
-) -> None:
-    """Many small samples: a few at a time, every pair of each."""
-    count, n, d = z.shape
-    step = max(1, min(-(-count // cores()), (BLOCK * BLOCK) // (n * n) or 1))
-    diagonal = np.arange(n)
-
-    def chunk(start: int) -> None:
-        part = slice(start, min(start + step, count))
-        x = z[part]
-        f = _restrict(radial, part)
-        r2 = _squared_distances(x, x, gram)
-        values = f.value(np, r2)
-        values[:, diagonal, diagonal] = 0.0
-        totals[part] = values.sum(axis=(-2, -1))
-        if slopes is not None:
-            slope = f.slope(np, r2)
-            slope[:, diagonal, diagonal] = 0.0
-            slopes[part] = 4.0 * _weighted_differences(slope, x, x, gram)
-
-    _run([lambda s=s: chunk(s) for s in range(0, count, step)])  # type: ignore[misc]
+def _sums(
+    rows: np.ndarray, cols: np.ndarray | None, radial: Radial, gradient: bool, single: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    rows = np.asarray(rows)
+    shape, batch = rows.shape, rows.shape[:-2]
+    x = np.asarray(rows, dtype=np.float64).reshape(-1, *shape[-2:])
+    y = None
+    if cols is not None:
+        y = np.asarray(cols, dtype=np.float64).reshape(-1, *cols.shape[-2:])
+    totals, slopes = np.zeros(len(x)), np.zeros(x.shape) if gradient else None
+    if x.size and (y is None or y.size):
+        choice, centred_x, centred_y = prepare(x, y, radial, single)
+        for part, function in uniform_parts(radial, batch):
+            picked = None if centred_y is None else centred_y[part]
+            sums, pull = _Job(centred_x[part], picked, function, choice.path).run(gradient)
+            totals[part] = sums
+            if slopes is not None:
+                slopes[part] = pull
+    return totals.reshape(batch), None if slopes is None else slopes.reshape(shape)
 
 
-def _triangles(
-    z: np.ndarray, radial: Radial, gram: bool, totals: np.ndarray, slopes: np.ndarray | None
-) -> None:
-    """Large samples: the blocks of the upper triangle, shared out among the cores."""
-    n = z.shape[-2]
-    starts = range(0, n, BLOCK)
-    blocks = [(i, j) for i in starts for j in starts if j >= i]
-    for b, x in enumerate(z):
-        f = _restrict(radial, slice(b, b + 1))
-        sums: list[float] = []
-        lock = threading.Lock()
-
-        def share(mine: Iterator[tuple[int, int]], x=x, f=f, sums=sums, lock=lock) -> None:
-            local: list[float] = []
-            pull = np.zeros_like(x) if slopes is not None else None
-            for i, j in mine:
-                local.append(_block(x, f, gram, i, j, pull))
-            with lock:
-                sums.extend(local)
-                if slopes is not None:
-                    slopes[b] += pull
-
-        workers = min(cores(), len(blocks))
-        _run([lambda w=w, share=share: share(blocks[w::workers]) for w in range(workers)])  # type: ignore[misc]
-        totals[b] = math.fsum(sums)
+def prepare(
+    x: np.ndarray, y: np.ndarray | None, radial: Radial, single: bool
+) -> tuple[plan.Choice, np.ndarray, np.ndarray | None]:
+    """The path for these points, and the points centred if it wants them so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = (x if y is None else y).mean(axis=-2, keepdims=True)
+        sides = [v - centre for v in (x, y) if v is not None]
+        radius2 = max(float(np.einsum("...k,...k->...", v, v).max()) for v in sides)
+    n = x.shape[-2] if y is None else y.shape[-2]
+    choice = plan.choose(radius2, (len(x), n, x.shape[-1]), radial, single)
+    if choice.path == "difference":
+        return choice, x, y
+    return choice, sides[0], None if y is None else sides[1]
 
 
-def _block(
-    x: np.ndarray, radial: Radial, gram: bool, i: int, j: int, pull: np.ndarray | None
-) -> float:
-    """One block's share of the sum; its share of the gradient is added to ``pull``."""
-    rows, cols = x[None, i : i + BLOCK], x[None, j : j + BLOCK]
-    r2 = _squared_distances(rows, cols, gram)
-    values = radial.value(np, r2)[0]
-    if i == j:
-        np.fill_diagonal(values, 0.0)
-    if pull is not None:
-        slope = radial.slope(np, r2)
-        if i == j:
-            np.fill_diagonal(slope[0], 0.0)
-        pull[i : i + BLOCK] += 4.0 * _weighted_differences(slope, rows, cols, gram)[0]
-        if i != j:
-            back = _weighted_differences(slope.swapaxes(-1, -2), cols, rows, gram)[0]
-            pull[j : j + BLOCK] += 4.0 * back
-    return float(values.sum()) * (1.0 if i == j else 2.0)
+class _Job:
+    """One kernel over a stack of samples, cut into tasks."""
 
+    def __init__(self, x: np.ndarray, y: np.ndarray | None, function: Function, path: str) -> None:
+        self.x, self.y, self.function, self.path = x, y, function, path
 
-def _squared_distances(x: np.ndarray, y: np.ndarray, gram: bool) -> np.ndarray:
-    if gram:
-        r2 = x @ y.swapaxes(-1, -2)
-        r2 *= -2.0
-        r2 += np.einsum("...k,...k->...", x, x)[..., :, None]
-        r2 += np.einsum("...k,...k->...", y, y)[..., None, :]
-        return np.maximum(r2, 0.0, out=r2)
-    with np.errstate(over="ignore"):
-        return np.stack([cdist(a, b, "sqeuclidean") for a, b in zip(x, y, strict=True)])
+    def run(self, gradient: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """The weighted sums, and Σ_j f'(r²_ij)(x_i − y_j)."""
+        samples, m = self.x.shape[:2]
+        n = m if self.y is None else self.y.shape[1]
+        self.sums = np.zeros(samples)
+        self.slopes = np.zeros(self.x.shape) if gradient else None
+        per_task = max(1, min(GROUP // min(m * n, self.function.edge**2), -(-samples // cores())))
+        groups = range(0, samples, per_task)
+        if m * n <= self.function.edge**2 or len(groups) >= 4 * cores():
+            edge = self._edge(per_task, m, n)
+            run_rounds(
+                [[partial(self._group, slice(s, s + per_task), edge) for s in groups]], len(groups)
+            )
+        else:
+            for sample in range(samples):
+                self._large(sample)
+        self.sums *= self.function.weight_of(samples)
+        if self.slopes is not None:
+            self.slopes *= np.reshape(self.function.slope_weight_of(samples), (-1, 1, 1))
+        return self.sums, self.slopes
 
+    def _edge(self, samples: int, m: int, n: int) -> int:
+        """The block size for a group of samples: halves and quarters leave out mirrored pairs."""
+        edge, longest = self.function.edge, max(m, n)
+        if self.y is None and samples * m * n >= GROUP // 2:
+            edge = min(edge, max(32, -(-longest // 4)))
+        return min(edge, longest)
 
-def _weighted_differences(w: np.ndarray, x: np.ndarray, y: np.ndarray, gram: bool) -> np.ndarray:
-    """Σ_j w_ij (x_i − y_j)."""
-    if gram:
-        return w.sum(axis=-1)[..., None] * x - w @ y
-    out = np.empty_like(x)
-    for k in range(x.shape[-1]):
-        diff = x[..., :, None, k] - y[..., None, :, k]
-        diff *= w
-        out[..., k] = diff.sum(axis=-1)
-    return out
+    def _distances(self, part: slice, gradient: bool) -> Distances:
+        y = None if self.y is None else self.y[part]
+        c0, c1 = self.function.affine(part)
+        if self.path == "difference":
+            return Differences(self.x[part], y, c0, c1, slopes=gradient)
+        dtype = np.float32 if self.path == "gram32" else np.float64
+        return Gram(self.x[part], y, c0, c1, dtype=dtype, slopes=gradient)
 
+    def _group(self, part: slice, edge: int) -> None:
+        """A task: every block of a few samples."""
+        distances = self._distances(part, self.slopes is not None)
+        m = self.x.shape[1]
+        cols = range(m if self.y is None else self.y.shape[1])
+        self.sums[part] = self._square(distances, part, range(m), cols, edge)
+        if self.slopes is not None:
+            self.slopes[part] = distances.gradient()
 
-def _restrict(radial: Radial, part: slice) -> Radial:
-    """The samples ``part`` of a radial function whose width differs from sample to sample."""
-    if not isinstance(radial, Exponentials) or isinstance(radial.a, tuple):
-        return radial
-    terms = radial.a.shape[-1]
-    return Exponentials(*(np.reshape(v, (-1, terms))[part] for v in radial.parameters()))
+    def _large(self, sample: int) -> None:
+        """One large sample: squares of the upper triangle, shared out among the cores."""
+        part, m = slice(sample, sample + 1), self.x.shape[1]
+        distances = self._distances(part, self.slopes is not None)
+        edge = self.function.edge
+        # Four tasks or more for each core, none smaller than a block.
+        size = max(edge, min(TASK, m // (8 * cores()) // edge * edge))
+        parts: list[float] = []
+        if self.y is None:
+            starts = [range(i, min(i + size, m)) for i in range(0, m, size)]
+            total = len(starts) * (len(starts) + 1) // 2
+            rounds: Iterator[Any] = (
+                [(starts[i], starts[j]) for i, j in meetings] for meetings in all_pairs(len(starts))
+            )
+        else:
+            size = max(16, min(edge, -(-m // (4 * cores()))))
+            cols = range(self.y.shape[1])
+            stripes = [(range(i, min(i + size, m)), cols) for i in range(0, m, size)]
+            total, rounds = len(stripes), iter([stripes])
+
+        def tasks() -> Iterator[list[Task]]:
+            for squares in rounds:
+                first = len(parts)
+                parts.extend([0.0] * len(squares))
+                yield [partial(task, first + k, r, c) for k, (r, c) in enumerate(squares)]
+
+        def task(place: int, rows: range, cols: range) -> None:
+            parts[place] = float(self._square(distances, part, rows, cols, edge)[0])
+
+        run_rounds(tasks(), total)
+        self.sums[sample] = math.fsum(parts)
+        if self.slopes is not None:
+            self.slopes[part] = distances.gradient()
+
+    def _square(
+        self, distances: Distances, part: slice, rows: range, cols: range, edge: int
+    ) -> np.ndarray:
+        """Σ f over a square of pairs of each sample; slopes are left with ``distances``."""
+        samples = len(self.x[part])
+        gradient = self.slopes is not None
+        totals = np.zeros(samples)
+        room = np.empty(samples * edge * edge, distances.dtype)
+        for i in range(rows.start, rows.stop, edge):
+            r = slice(i, min(i + edge, rows.stop))
+            first = max(i, cols.start) if self.y is None else cols.start
+            for j in range(first, cols.stop, edge):
+                c = slice(j, min(j + edge, cols.stop))
+                shape = samples, r.stop - i, c.stop - j
+                g = room[: math.prod(shape)].reshape(shape)
+                distances.fill(r, c, g)
+                diagonal = self.y is None and i == j
+                sums = self.function.apply(g, part, diagonal=diagonal, slopes=gradient)
+                totals += sums if diagonal or self.y is not None else 2.0 * sums
+                if gradient:
+                    distances.collect(g, r, c)
+        return totals

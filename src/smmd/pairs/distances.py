@@ -1,7 +1,9 @@
-"""Affine functions g = c₀ + c₁ r² of the squared distances within a group of samples, by blocks.
+"""Affine functions g = c₀ + c₁ r² of squared distances, filled block by block.
 
-Each class prepares a group x (samples, n, d) once, fills blocks of g, and collects the moments of
-the slopes, from which the gradient 4 Σ_j f'(r²_ij)(x_i − x_j) is made.
+Each class prepares a group of samples once, rows x (s, m, d) against columns y (s, n, d), fills
+blocks of g, and collects the moments of the slopes f'(r²_ij), from which the gradient
+Σ_j f'(r²_ij)(x_i − y_j) is made.  Without y the columns are the rows, and a block off the diagonal
+stands for its mirror image too.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from smmd.pairs.products import product
 
@@ -22,10 +25,10 @@ class Distances(Protocol):
         """g for a block of pairs."""
 
     def collect(self, slope: np.ndarray, rows: slice, cols: slice) -> None:
-        """Add a block of slopes; one off the diagonal stands for its mirror image too."""
+        """Add a block of slopes."""
 
     def gradient(self) -> np.ndarray:
-        """4 Σ_j slope_ij (x_i − x_j) in float64."""
+        """Σ_j slope_ij (x_i − y_j) in float64, shape (s, m, d)."""
 
 
 class Gram:
@@ -33,40 +36,43 @@ class Gram:
 
     With y = √|2c₁|·x and h = ½|y|²,  g = c₀ ± ½|y − y'|² = [∓y, ±h + c₀, 1]·[y', 1, ±h'].
     In float32, h and c₀ take two columns each, so that a row's norm carries no rounding error
-    that all its pairs would share.
+    that all its pairs would share.  Points must be centred, or the norms cancel.
     """
 
-    def __init__(self, x: np.ndarray, c0: Any, c1: Any, dtype: Any, slopes: bool) -> None:
-        samples, n, d = x.shape
+    def __init__(self, x: np.ndarray, y: np.ndarray | None, c0: Any, c1: Any, *, dtype: Any,
+                 slopes: bool) -> None:  # fmt: skip
         self.dtype = np.dtype(dtype)
-        sign = -1.0 if np.all(np.asarray(c1) < 0.0) else 1.0
-        y = np.multiply(x, np.sqrt(np.abs(2.0 * np.asarray(c1, dtype=np.float64))), dtype=dtype)
-        norms = np.einsum("...k,...k->...", y, y, dtype=np.float64)
-        norms *= 0.5 * sign
-        split = 2 if self.dtype == np.float32 else 1
-        self.left = np.ones((samples, n, d + 2 * split), dtype)
-        self.right = np.ones((samples, d + 2 * split, n), dtype)
-        np.multiply(y, -sign, out=self.left[..., :d])
-        self.right[:, :d] = y.swapaxes(-1, -2)
-        constant = np.asarray(c0, dtype=np.float64)
-        self._split(
-            norms + constant.reshape(constant.shape[:1] + (1,) * (constant.ndim > 0)),
-            self.left[..., d:],
-            split,
-        )
-        self._split(norms, self.right[:, d + split :].swapaxes(-1, -2), split)
-        self.points = self.moments = None
+        self.mirror = y is None
+        sign = 1.0 if np.all(np.asarray(c1) >= 0.0) else -1.0
+        stretch = np.sqrt(np.abs(2.0 * np.asarray(c1)))
+        rows, row_norms = self._stretched(x, stretch, sign)
+        cols, col_norms = (rows, row_norms) if y is None else self._stretched(y, stretch, sign)
+        d, split = x.shape[-1], 2 if self.dtype == np.float32 else 1
+        self.left = np.ones((*rows.shape[:2], d + 2 * split), self.dtype)
+        self.right = np.ones((len(cols), d + 2 * split, cols.shape[1]), self.dtype)
+        np.multiply(rows, -sign, out=self.left[..., :d])
+        self.right[:, :d] = cols.swapaxes(-1, -2)
+        constant = c0[..., 0] if np.ndim(c0) else c0
+        self._parts(row_norms + constant, self.left[..., d : d + split])
+        self._parts(col_norms, self.right[:, d + split :].swapaxes(-1, -2))
         if slopes:
-            self.points = np.concatenate(
-                [x.astype(dtype, copy=False), np.ones((samples, n, 1), dtype)], axis=-1
-            )
-            self.moments = np.zeros((samples, n, d + 1))
             self.x = x
+            ones = np.ones((*x.shape[:2], 1)) if y is None else np.ones((*y.shape[:2], 1))
+            points = np.concatenate([x if y is None else y, ones], axis=-1)
+            self.points = points.astype(self.dtype, copy=False)
+            self.moments = np.zeros((*x.shape[:2], d + 1))
+
+    def _stretched(
+        self, x: np.ndarray, stretch: np.ndarray, sign: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """y in the type of the products, and ±½|y|² of that very y in float64."""
+        y = (x * stretch).astype(self.dtype, copy=False)
+        return y, (0.5 * sign) * np.einsum("...k,...k->...", y, y, dtype=np.float64)
 
     @staticmethod
-    def _split(values: np.ndarray, out: np.ndarray, parts: int) -> None:
-        """``values`` as the sum of the first ``parts`` columns of ``out``."""
-        for k in range(parts):
+    def _parts(values: np.ndarray, out: np.ndarray) -> None:
+        """``values`` as the sum of the columns of ``out``."""
+        for k in range(out.shape[-1]):
             out[..., k] = values
             values = values - out[..., k]
 
@@ -76,16 +82,13 @@ class Gram:
     def collect(self, slope: np.ndarray, rows: slice, cols: slice) -> None:
         part = np.empty((*slope.shape[:2], self.points.shape[-1]), self.dtype)
         self.moments[:, rows] += product(slope, self.points[:, cols], part)
-        if rows != cols:
+        if self.mirror and rows != cols:
             part = np.empty((*slope.shape[::2], self.points.shape[-1]), self.dtype)
             mirrored = slope.swapaxes(-1, -2)
             self.moments[:, cols] += product(mirrored, self.points[:, rows], part)
 
     def gradient(self) -> np.ndarray:
-        result = self.x * self.moments[..., -1:]
-        result -= self.moments[..., :-1]
-        result *= 4.0
-        return result
+        return self.x * self.moments[..., -1:] - self.moments[..., :-1]
 
 
 class Differences:
@@ -93,30 +96,31 @@ class Differences:
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, x: np.ndarray, c0: Any, c1: Any, slopes: bool) -> None:
-        # Coordinates first, each one's points side by side.
-        self.columns = np.ascontiguousarray(np.moveaxis(x, -1, 0))
-        self.c0, self.c1 = (np.reshape(c, (-1, 1, 1)) if np.ndim(c) else c for c in (c0, c1))
-        self.pull = np.zeros_like(self.columns) if slopes else None
+    def __init__(
+        self, x: np.ndarray, y: np.ndarray | None, c0: Any, c1: Any, *, slopes: bool
+    ) -> None:
+        self.mirror = y is None
+        self.x, self.y = x, x if y is None else y
+        self.c0, self.c1 = c0, c1
+        self.pull = np.zeros(x.shape) if slopes else None
 
     def fill(self, rows: slice, cols: slice, out: np.ndarray) -> None:
-        step = np.empty_like(out)
-        out[...] = 0.0
-        for column in self.columns:
-            np.subtract(column[:, rows, None], column[:, None, cols], out=step)
-            np.multiply(step, step, out=step)
-            out += step
-        out *= self.c1
+        with np.errstate(over="ignore"):
+            for x, y, g in zip(self.x[:, rows], self.y[:, cols], out, strict=True):
+                g[...] = cdist(x, y, "sqeuclidean")
+            np.minimum(out, 1e300, out=out)  # times a negative c₁, ∞ would be fine; times 0 not
+            out *= self.c1
         out += self.c0
 
     def collect(self, slope: np.ndarray, rows: slice, cols: slice) -> None:
-        step = np.empty_like(slope)
-        for column, pull in zip(self.columns, self.pull, strict=True):
-            np.subtract(column[:, rows, None], column[:, None, cols], out=step)
+        assert self.pull is not None
+        for k in range(self.x.shape[-1]):
+            step = self.x[:, rows, None, k] - self.y[:, None, cols, k]
             step *= slope
-            pull[:, rows] += step.sum(axis=-1)
-            if rows != cols:
-                pull[:, cols] -= step.sum(axis=-2)
+            self.pull[:, rows, k] += step.sum(axis=-1)
+            if self.mirror and rows != cols:
+                self.pull[:, cols, k] -= step.sum(axis=-2)
 
     def gradient(self) -> np.ndarray:
-        return 4.0 * np.moveaxis(self.pull, 0, -1)
+        assert self.pull is not None
+        return self.pull

@@ -4,9 +4,9 @@ Squared distances within a block come from one of three places:
 
 ``"difference"``  summed squared differences: exact to rounding wherever the points lie.
 ``"gram"``        ‖x‖² + ‖y‖² − 2x·y of the centred points, through BLAS, in float64.  With R the
-                  largest centred norm, T the distance of the mean from the origin and a the
-                  steepest precision, a kernel value is off by less than 4aR(R + T)·2⁻⁵² relative.
-                  Used where that is below ``GRAM_TOLERANCE``.
+                  largest centred norm and a the steepest precision, a kernel value is off by less
+                  than 4aR²·2⁻⁵² relative (the mean is a float64 number, from which differences
+                  are exact to rounding).  Used where that is below ``GRAM_TOLERANCE``.
 ``"gram32"``      the same in float32, for float32 data, with norms as two floats and with float64
                   sums.  Used where its error in SMMD² is below ``GRAM32_TOLERANCE`` null standard
                   deviations (or that share of SMMD², where it is larger than one):
@@ -87,23 +87,22 @@ def steepest(radial: Radial) -> float:
     return radial.a
 
 
-def choose(radius2: float, offset2: float, shape: tuple[int, int, int], radial: Radial,
-           single: bool) -> Choice:  # fmt: skip
-    """The CPU path for points within √radius2 of their mean, which is √offset2 from the origin.
+def choose(radius2: float, shape: tuple[int, int, int], radial: Radial, single: bool) -> Choice:
+    """The CPU path for points within √radius2 of their mean.
 
-    ``shape`` is (samples, n, d); ``single`` says that the data are float32.
+    ``shape`` is (samples, n, d); ``single`` says that the data have single precision.
     """
     asked = forced()
-    a = steepest(radial)
-    radius = math.sqrt(radius2) if math.isfinite(radius2) else math.inf
-    bound = 4.0 * a * radius * (radius + math.sqrt(offset2)) * 2.0**-52
+    ar2 = steepest(radial) * radius2 if math.isfinite(radius2) else math.inf
+    bound = 4.0 * ar2 * 2.0**-52
     bound32 = math.inf
-    if single and radius < math.inf:
-        bound32 = float32_error(a * radius2, shape[1], shape[2], radial)
+    if single and ar2 < math.inf:
+        bound32 = float32_error(ar2, shape[1], shape[2], radial)
     if asked in ("difference", "gram", "gram32"):
         if asked == "gram32" and not single:
             asked = "gram"
-        return Choice(asked, "asked for by smmd.pairs.use", bound32 if asked == "gram32" else bound)
+        errors = {"difference": 0.0, "gram": bound, "gram32": bound32}
+        return Choice(asked, "asked for by smmd.pairs.use", errors[asked])
     worthwhile = shape[0] * shape[1] * shape[1] >= WORTHWHILE
     if worthwhile and bound32 <= GRAM32_TOLERANCE:
         why = f"float32 data; error in SMMD² {bound32:.0e} <= {GRAM32_TOLERANCE:.0e}"

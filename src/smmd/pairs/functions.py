@@ -1,0 +1,176 @@
+"""Kernels applied in place to blocks of affine distances g = c₀ + c₁ r² (see ``distances``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from smmd.radial import Exponentials, Radial, Rational
+
+#: Offsets up to this size become factors, so that powers stay small and keep their digits.
+FACTOR = 40.0
+
+
+class Function(Protocol):
+    """A kernel as the sum over blocks wants it: f = weight · F(g), f' = slope_weight · G(g)."""
+
+    #: Rows and columns of a block: what the function needs at once then fits the cache.
+    edge: int
+
+    def affine(self, part: slice) -> tuple[Any, Any]:
+        """(c₀, c₁): plain numbers, or arrays (s, 1, 1)."""
+
+    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
+        """Σ F over each sample's block; ``g`` becomes G if ``slopes``.
+
+        ``diagonal`` leaves out the pairs i = j of a square block.
+        """
+
+    def weight_of(self, samples: int) -> Any:
+        """The factor of the sums, a number or one for each sample."""
+
+    def slope_weight_of(self, samples: int) -> Any:
+        """The factor of the slopes."""
+
+
+def _clear(g: np.ndarray) -> None:
+    """Zero on the diagonals of a stack of square matrices."""
+    side = g.shape[-1]
+    g.reshape(len(g), -1)[:, :: side + 1] = 0.0
+
+
+def _totals(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values.reshape(len(values), -1).sum(axis=-1), dtype=np.float64)
+
+
+class Exponential:
+    """weight·(exp(offset − a r²/2) − base): everything but the exponential is left to BLAS."""
+
+    edge = 256
+
+    def __init__(self, a: Any, offset: Any, weight: Any, wide: bool) -> None:
+        self.wide = wide
+        # A wide kernel's values are small differences: its offset must stay inside.
+        inside = wide or bool(np.max(np.abs(offset)) > FACTOR)
+        self.a, self.offset = a, offset if inside else 0.0 * offset
+        self.weight = weight if inside else weight * np.exp(offset)
+
+    def affine(self, part: slice) -> tuple[Any, Any]:
+        return _column(self.offset, part), _column(-0.5 * self.a, part)
+
+    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
+        if self.wide:
+            np.expm1(g, out=g)
+        else:
+            np.exp(g, out=g)
+        if diagonal:
+            _clear(g)
+        sums = _totals(g)
+        if self.wide and slopes:
+            g += 1.0
+            if diagonal:
+                _clear(g)
+        return sums
+
+    def weight_of(self, samples: int) -> Any:
+        return self.weight
+
+    def slope_weight_of(self, samples: int) -> Any:
+        return -0.5 * self.a * self.weight
+
+
+def _column(values: Any, part: slice) -> Any:
+    return np.reshape(values[part], (-1, 1, 1)) if np.ndim(values) else values
+
+
+class General:
+    """Any radial function, evaluated as it is written."""
+
+    edge = 128
+
+    def __init__(self, radial: Radial) -> None:
+        self.radial = radial
+
+    def affine(self, part: slice) -> tuple[Any, Any]:
+        return 0.0, 1.0
+
+    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
+        np.maximum(g, 0.0, out=g)
+        radial = _restricted(self.radial, part)
+        values, slope = _value_and_slope(radial, g, slopes)
+        if diagonal:
+            _clear(values)
+        if slope is not None:
+            g[...] = slope
+            if diagonal:
+                _clear(g)
+        return _totals(values)
+
+    def weight_of(self, samples: int) -> Any:
+        return 1.0
+
+    def slope_weight_of(self, samples: int) -> Any:
+        return 1.0
+
+
+def _value_and_slope(
+    radial: Radial, r2: np.ndarray, slopes: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """f and f' with what they share computed once."""
+    if not slopes:
+        return radial.value(np, r2), None
+    if isinstance(radial, Exponentials) and isinstance(radial.a, tuple):
+        value, slope = np.zeros_like(r2), np.zeros_like(r2)
+        for a, offset, weight, base in zip(*radial.parameters(), strict=True):
+            term = Exponentials.exponential(np, offset - (0.5 * a) * r2, base)
+            value += weight * term
+            if base:
+                term += 1.0
+            term *= -0.5 * a * weight
+            slope += term
+        return value, slope
+    if isinstance(radial, Rational) and not radial.base:
+        inverse = 1.0 / (1.0 + (0.5 * radial.a) * r2)
+        return radial.weight * inverse, (-0.5 * radial.a * radial.weight) * inverse * inverse
+    return radial.value(np, r2), radial.slope(np, r2)
+
+
+def _restricted(radial: Radial, part: slice) -> Radial:
+    if not isinstance(radial, Exponentials) or isinstance(radial.a, tuple):
+        return radial
+    return Exponentials(*(v[part] for v in radial.parameters()))
+
+
+def uniform_parts(
+    radial: Radial, batch: tuple[int, ...]
+) -> Iterator[tuple[slice | np.ndarray, Function]]:
+    """The samples that one function serves, and that function.
+
+    Widths that follow the data are arrays; there wide and narrow samples are taken apart.
+    """
+    everything = slice(None)
+    if not isinstance(radial, Exponentials):
+        yield everything, General(radial)
+        return
+    if isinstance(radial.a, tuple):
+        if len(radial) == 1:
+            (a,), (offset,), (weight,), (base,) = radial.parameters()
+            yield everything, Exponential(a, offset, weight, bool(base))
+        else:
+            yield everything, General(radial)
+        return
+    shape = (*batch, len(radial))
+    fields = [
+        np.broadcast_to(np.asarray(v, dtype=np.float64), shape).reshape(-1, len(radial))
+        for v in radial.parameters()
+    ]
+    if len(radial) > 1:
+        yield everything, General(Exponentials(*fields))
+        return
+    a, offset, weight, base = (v[:, 0] for v in fields)
+    for wide in (False, True):
+        part = np.flatnonzero((base > 0) == wide)
+        if len(part):
+            yield part, Exponential(a[part], offset[part], weight[part], wide)
