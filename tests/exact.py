@@ -208,9 +208,9 @@ def _laplace(c, d):
     """∫ e^(−t) (1 + c t)^(−d/2) dt = y e^y E_p(y), y = 1/c, p = d/2: the exponential integral."""
     with mp.workdps(mp.dps + 20):  # the recurrence loses up to e^30
         y, p = 1 / c, mpf(d) / 2
-        if y > 30:  # the continued fraction of E_p, whose error is about exp(−4√(200 y))
+        if y > 30:  # the continued fraction of E_p, whose error is about exp(−4√(terms·y))
             tail = mpf(0)
-            for j in range(200, 0, -1):
+            for j in range(int(4200 / y) + 12, 0, -1):
                 tail = j * (p + j - 1) / (y + p + 2 * j - tail)
             return y / (y + p - tail)
         if d % 2:

@@ -28,6 +28,9 @@ from smmd.radial import Exponentials, Radial, Rational, SeriesRadial, decode
 if TYPE_CHECKING:
     from smmd.kernels import Mixture
 
+#: The series of the sliced kernel gives 1 − φ to rounding, which is not enough of a φ this narrow.
+_SERIES = 1e-3
+
 #: A kernel is wide when 1 − E k(X, X') is small: L below this is handled through expm1.
 WIDE = 1.0
 
@@ -170,8 +173,11 @@ def _mixture_terms(xp: Namespace, a: Any, log_w: Any, d: int, log_scale: Any) ->
 
 def _profile_terms(mixture: Mixture, d: int, log_scale: float) -> Terms:
     """Kernels whose mixture has a closed sum over pairs; here the base is k(0) = 1 or 0."""
-    components = mixture_terms(mixture, d, log_scale).components
+    by_precision = mixture_terms(mixture, d, log_scale)
+    components = by_precision.components
     weight, gamma2 = math.exp(log_scale), mixture.gamma2
+    if mixture.profile == "sliced" and gamma2 < _SERIES:
+        return by_precision
     if mixture.profile == "sliced":
         c, series = quadrature.sliced_series(d)
         # Over each direction: E k(X, X') = (g/(2+g))^½ and E k(X, z) = (g/(1+g))^½ φ(‖z‖²; 1+g).
@@ -183,11 +189,12 @@ def _profile_terms(mixture: Mixture, d: int, log_scale: float) -> Terms:
             1.0 / (1.0 + gamma2), weight, base, math.exp(log_e), math.expm1(log_e), c, series
         )
         return Terms(pair, cross, constant, components)
-    t, node_weights = quadrature.exponential_rule()
+    t, node_weights = quadrature.exponential_rule(gamma2 / d)
     a = t / gamma2
-    expected = node_weights @ np.expm1(-0.5 * d * np.log1p(2.0 * a))
-    base = 1.0 if expected > -0.5 else 0.0
-    constant = weight * float(expected + (1.0 - base))
+    log_expected = -0.5 * d * np.log1p(2.0 * a)
+    less = float(node_weights @ np.expm1(log_expected))
+    base = 1.0 if less > -0.5 else 0.0
+    constant = weight * (less if base else float(node_weights @ np.exp(log_expected)))
     return Terms(
         Rational(1.0 / gamma2, weight, base),
         _imq_cross(a, node_weights, d, weight, base),

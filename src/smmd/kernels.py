@@ -215,7 +215,7 @@ class IMQ(_Width):
 
     def resolve(self, n: int, d: int, mean_square: Any = None) -> Mixture:
         gamma2 = self.gamma2(d)
-        t, weights = quadrature.exponential_rule()
+        t, weights = quadrature.exponential_rule(gamma2 / d)
         return _quadrature_mixture(_one_precision(gamma2, repr(self)), t, weights, "imq", gamma2)
 
 
@@ -238,5 +238,5 @@ class Sliced(Kernel):
         precision = _one_precision(gamma2, repr(self))
         if d == 1:
             return Mixture((precision,), (0.0,), gamma2=gamma2)
-        t, weights = quadrature.beta_rule(d)
+        t, weights = quadrature.beta_rule(d, gamma2)
         return _quadrature_mixture(precision, t, weights, "sliced", gamma2)

@@ -13,6 +13,7 @@ from smmd.arrays import Array
 from smmd.closed_form import Terms
 from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel, chosen
 from smmd.samples import Sample
+from smmd.sharpen import sharpened
 
 #: exp of this still leaves room for weights and sums, by the type computed in.
 _LARGEST_LOG = {"float64": 680.0, "float32": 78.0}
@@ -88,7 +89,7 @@ def smmd(
     """
     sample = _take(z, var, True)
     terms = terms_for(chosen(scale, adaptive, kernel), sample, standardized=True)
-    return _answer(_statistic(sample, terms, True), sample)
+    return _answer(sharpened(_statistic(sample, terms, True), sample, terms), sample)
 
 
 def cramer_wold(z: Any, gamma: float = 1.0, *, unbiased: bool = True) -> Array:
@@ -179,7 +180,7 @@ def value_and_grad(
     sample = _take(z, None, True)
     terms = terms_for(as_kernel(kernel), sample, standardized=standardized)
     n, xp, x = sample.n, sample.xp, sample.z
-    total, slope = pairs.pair_sum_and_gradient(x, terms.pair)
+    total, slope = pairs.pair_sum_and_gradient(pairs.operand(sample.given, x), terms.pair)
     norms = xp.sum(x * x, axis=-1)
     value = terms.constant - 2.0 * xp.mean(terms.cross.value(xp, norms), axis=-1)
     pull = terms.cross.slope(xp, norms)[..., None] * x
@@ -274,7 +275,7 @@ def _too_narrow(kernel: Kernel, d: int, what: str) -> str:
 
 def _mean_over_pairs(sample: Sample, radial: Any, unbiased: bool) -> Array:
     n = sample.n
-    total = pairs.pair_sum(sample.z, radial)
+    total = pairs.pair_sum(pairs.operand(sample.given, sample.z), radial)
     if unbiased:
         return total / (n * (n - 1))
     return total / (n * n) + _at_zero(radial, sample) / n

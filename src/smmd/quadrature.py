@@ -22,25 +22,31 @@ _STEP = np.longdouble(0.25)
 _PI = 4 * np.arctan(np.longdouble(1))
 
 
-@lru_cache(maxsize=1)
-def exponential_rule() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of t ~ Exp(1)."""
-    u = _STEP * np.arange(-168, 16, dtype=np.longdouble)
+@lru_cache(maxsize=64)
+def exponential_rule(smallest: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of t ~ Exp(1).
+
+    A narrow kernel's expectations come from t near ``smallest`` = γ²/d: nodes reach 1e-18 of it.
+    """
+    smallest = min(1.0, smallest)
+    left = math.ceil((42.0 - math.log(smallest)) / float(_STEP))
+    u = _STEP * np.arange(-left, 16, dtype=np.longdouble)
     weights = np.exp(u - np.exp(u))
-    keep = weights > 1e-18
+    keep = weights > 1e-18 * smallest
     return np.exp(u[keep]), weights[keep] / weights[keep].sum()
 
 
 @lru_cache(maxsize=64)
-def beta_rule(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of t ~ Beta(1/2, (d−1)/2), d ≥ 2."""
-    left = math.ceil(78.0 / float(_STEP))  # t^(1/2) below 1e-17
+def beta_rule(d: int, smallest: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of t ~ Beta(1/2, (d−1)/2), d ≥ 2; ``smallest`` as above, here γ²."""
+    log_smallest = min(0.0, math.log(smallest))
+    left = math.ceil((78.0 - log_smallest) / float(_STEP))  # t^(1/2) below 1e-17
     right = math.ceil(min(78.0, 78.0 / (d - 1) + 8.0) / float(_STEP))
     u = _STEP * np.arange(-left, right + 1, dtype=np.longdouble)
     log_t, log_1mt = -np.logaddexp(0, -u), -np.logaddexp(0, u)
     log_w = 0.5 * log_t + 0.5 * (d - 1) * log_1mt
     log_w -= log_w.max()
-    keep = log_w > -42.0
+    keep = log_w > -42.0 + 0.5 * log_smallest
     weights = np.exp(log_w[keep])
     return np.exp(log_t[keep]), weights / weights.sum()
 

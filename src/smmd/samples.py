@@ -13,12 +13,16 @@ from smmd.arrays import Array, Namespace, as_array, astype, is_concrete, kind, n
 
 @dataclass(frozen=True)
 class Sample:
-    """A checked sample, in the type that is computed in; ``dtype`` is the type to answer in."""
+    """A checked sample, in the type that is computed in; ``dtype`` is the type to answer in.
+
+    ``given`` is z as it came, of which sums over pairs may make use.
+    """
 
     z: Array
     var: Array | None
     xp: Namespace
     dtype: Any
+    given: Array
 
     @property
     def n(self) -> int:
@@ -87,7 +91,7 @@ def take(
     xp, work = namespace(z), work_dtype(z)
     if var is not None:
         var = _variances(var, z, work)
-    return Sample(astype(z, work), var, xp, z.dtype)
+    return Sample(astype(z, work), var, xp, z.dtype, z)
 
 
 def _variances(var: Any, z: Array, work: Any) -> Array:

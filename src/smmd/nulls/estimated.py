@@ -44,11 +44,19 @@ def check_sample_size(null: str, n: int, d: int) -> None:
 
 @lru_cache(maxsize=1024)
 def raw_moment(
-    order: int, null: Estimated, n: int, d: int, gamma2: float, biased: bool = False
+    order: int,
+    null: Estimated,
+    n: int,
+    d: int,
+    gamma2: float,
+    biased: bool = False,
+    stretch: float = 1.0,
 ) -> float:
     """E (MMD^2 - constant)^order, order 1 to 3, where MMD^2 - constant is the random part.
 
     The constant is c0 for MMD^2_u; for MMD^2_b it is c0 + 1/n, the diagonal of the pair sum.
+    ``stretch`` multiplies every squared length of the normalized points: n/(n-1) turns the n-1
+    (co)variance into the 1/n one of published tests.
     """
     check_sample_size(null, n, d)
     check_kernel(d, gamma2)
@@ -63,7 +71,7 @@ def raw_moment(
             continue  # the order of factors does not matter: count it once, with its multiplicity
         times = {0: 1.0, order: 1.0}.get(factors.count("e"), float(order))
         coefficient = times * float(np.prod([weight[f] for f in factors]))
-        total += coefficient * _mean_product(factors, null, n, d, u, known)
+        total += coefficient * _mean_product(factors, null, n, d, u, known, stretch)
     return total
 
 
@@ -93,6 +101,7 @@ def _mean_product(
     d: int,
     u: float,
     known: dict[tuple[float, ...], float],
+    stretch: float,
 ) -> float:
     """E of a product of means over points ("e") and over pairs ("k")."""
     rho = u / (1.0 + u)
@@ -117,7 +126,7 @@ def _mean_product(
             distinct = max(labels) + 1
             ways = float(np.prod(n - np.arange(distinct, dtype=float)))  # n (n-1) (n-2) ...
             gram = rows @ rows.T - np.outer(lone, lone) / n
-            q = np.linalg.eigvalsh(gram)[::-1]
+            q = stretch * np.linalg.eigvalsh(gram)[::-1]
             q = np.where(q > 1e-13 * q[0], q, 0.0)
             key = tuple(float(f"{x:.10e}") for x in q)  # equal up to rounding: the same integral
             if key not in known:

@@ -6,20 +6,46 @@ torch   one PyTorch operator                       (JAX runs ``dense`` in a comp
 
 from __future__ import annotations
 
+import numpy as np
+
 from smmd.arrays import Array, is_transformed, kind, namespace
 from smmd.pairs import blocks, dense
+from smmd.pairs.plan import use
 from smmd.radial import Radial, SeriesRadial
+
+__all__ = [
+    "operand",
+    "overlap_sum",
+    "overlap_terms",
+    "pair_sum",
+    "pair_sum_and_gradient",
+    "radial_value",
+    "row_sums",
+    "use",
+]
 
 overlap_sum = dense.overlap_sum
 overlap_terms = dense.overlap_terms
 row_sums = dense.row_sums
 
 
+def operand(given: Array, work: Array) -> Array:
+    """What to sum over: the data as given where their type is one that sums know, else ``work``.
+
+    float32 data stay float32, so that PyTorch's gradients need no conversion on their way back.
+    """
+    known = kind(given) in ("numpy", "torch") and str(given.dtype).endswith(("float32", "float64"))
+    return given if known else work
+
+
 def pair_sum(z: Array, radial: Radial) -> Array:
-    """Σ_{i≠j} f(‖z_i − z_j‖²), shape (…) for z of shape (…, n, d)."""
+    """Σ_{i≠j} f(‖z_i − z_j‖²), shape (…) for z of shape (…, n, d).
+
+    In float64 under NumPy and PyTorch; that z is float32 lets them use faster products.
+    """
     name = kind(z)
     if name == "numpy":
-        return blocks.pair_sum(z, radial)[0]
+        return blocks.pair_sum(z, radial, single=z.dtype == np.float32)[0]
     if name == "torch":
         from smmd.pairs import torch as torch_pairs
 
@@ -30,7 +56,7 @@ def pair_sum(z: Array, radial: Radial) -> Array:
 def pair_sum_and_gradient(z: Array, radial: Radial) -> tuple[Array, Array]:
     """``pair_sum`` and its gradient in z, for frameworks that do not differentiate."""
     if kind(z) == "numpy":
-        value, gradient = blocks.pair_sum(z, radial, gradient=True)
+        value, gradient = blocks.pair_sum(z, radial, gradient=True, single=z.dtype == np.float32)
         assert gradient is not None
         return value, gradient
     return dense.pair_sum(z, radial), dense.pair_gradient(z, radial)

@@ -94,13 +94,18 @@ def pair_sum(z: Array, radial: Radial) -> Array:
 
 def pair_gradient(z: Array, radial: Radial) -> Array:
     """∂/∂z_i of ``pair_sum``: 4 Σ_j f'(r²_ij)(z_i − z_j)."""
-    xp = namespace(z)
-    size, m = block_rows(z, z), z.shape[-2]
+    return 2.0 * row_gradient(z, z, radial)
+
+
+def row_gradient(rows: Array, cols: Array, radial: Radial) -> Array:
+    """∂/∂rows_i of Σ_ij f(‖rows_i − cols_j‖²): 2 Σ_j f'(r²_ij)(rows_i − cols_j)."""
+    xp = namespace(rows)
+    size, m = block_rows(rows, cols), rows.shape[-2]
     parts = []
-    for start in range(0, m, size):
-        diff = z[..., start : start + size, None, :] - z[..., None, :, :]
+    for start in range(0, max(m, 1), size):
+        diff = rows[..., start : start + size, None, :] - cols[..., None, :, :]
         slope = radial.slope(xp, xp.sum(diff * diff, axis=-1))
-        parts.append(4.0 * xp.sum(slope[..., None] * diff, axis=-2))
+        parts.append(2.0 * xp.sum(slope[..., None] * diff, axis=-2))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
 
 

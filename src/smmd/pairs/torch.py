@@ -41,31 +41,66 @@ def _pair_sum(
 ) -> tuple[Tensor, Tensor]:
     if z.device.type == "cpu":
         tensor = None if widths is None else widths.detach().numpy()
-        total, slope = blocks.pair_sum(
-            z.detach().numpy(), decode(name, numbers, tensor), gradient=gradient
-        )
-        value = torch.from_numpy(np.asarray(total))
-        return value, z.new_empty(0) if slope is None else torch.from_numpy(slope)
-    radial = decode(name, numbers, widths)
-    value = dense.pair_sum(z.detach(), radial)
-    return value, dense.pair_gradient(z.detach(), radial) if gradient else z.new_empty(0)
+        value, slope = _on_cpu(z, None, decode(name, numbers, tensor), gradient)
+    else:
+        radial, work = decode(name, numbers, widths), _work(z)
+        value = dense.pair_sum(work, radial)
+        slope = dense.pair_gradient(work, radial).to(z.dtype) if gradient else None
+    return value, z.new_empty(0) if slope is None else slope
+
+
+def _work(z: Tensor) -> Tensor:
+    """Without gradient, in the type that sums are computed in."""
+    return z.detach().to(arrays.work_dtype(z))
+
+
+def _on_cpu(
+    z: Tensor, cols: Tensor | None, radial: Radial, gradient: bool
+) -> tuple[Tensor, Tensor | None]:
+    """``blocks``: against other columns, or z against itself.  The gradient is of z's type."""
+    single, x = z.dtype == torch.float32, z.detach().numpy()
+    if cols is None:
+        total, slope = blocks.pair_sum(x, radial, gradient=gradient, single=single)
+    else:
+        y = cols.detach().numpy()
+        total, slope = blocks.cross_sum(x, y, radial, gradient=gradient, single=single)
+    value = torch.from_numpy(np.asarray(total))
+    return value, None if slope is None else torch.from_numpy(slope).to(z.dtype)
 
 
 @_pair_sum.register_fake
 def _(
     z: Tensor, name: str, numbers: list[float], widths: Tensor | None, gradient: bool
 ) -> tuple[Tensor, Tensor]:
-    value = z.new_empty(z.shape[:-2])
+    value = z.new_empty(z.shape[:-2], dtype=arrays.work_dtype(z))
     return value, torch.empty_like(
         z, memory_format=torch.contiguous_format
     ) if gradient else z.new_empty(0)
+
+
+def cross_sum(
+    rows: Tensor, cols: Tensor, radial: Radial, *, gradient: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Σ_ij f(‖rows_i − cols_j‖²) and its gradient in ``rows``, outside the graph."""
+    if rows.device.type == "cpu":
+        return _on_cpu(rows, cols, _numpy_widths(radial), gradient)
+    x, y = _work(rows), _work(cols)
+    value = dense.row_sums(x, y, radial).sum(-1)
+    return value, dense.row_gradient(x, y, radial).to(rows.dtype) if gradient else None
+
+
+def _numpy_widths(radial: Radial) -> Radial:
+    if not isinstance(radial, Exponentials) or isinstance(radial.a, tuple):
+        return radial
+    return Exponentials(*(v.detach().numpy() for v in radial.parameters()))
 
 
 @torch.library.custom_op("smmd::pair_hessian_product", mutates_args=())
 def _pair_hessian_product(
     z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | None
 ) -> Tensor:
-    return dense.pair_hessian_product(z, u, decode(name, numbers, widths))
+    radial = decode(name, numbers, widths)
+    return dense.pair_hessian_product(_work(z), _work(u), radial).to(z.dtype)
 
 
 @_pair_hessian_product.register_fake
@@ -84,7 +119,7 @@ def _backward(ctx: Any, on_value: Tensor | None, on_slope: Tensor | None) -> tup
     z, slope, widths = ctx.saved_tensors
     total = None
     if on_value is not None:
-        total = on_value[..., None, None] * slope
+        total = (on_value[..., None, None] * slope).to(z.dtype)
     if on_slope is not None:
         bend = _pair_hessian_product(z, on_slope.contiguous(), *ctx.radial, widths)
         total = bend if total is None else total + bend
@@ -151,7 +186,7 @@ class _Transformed(torch.autograd.Function):
         z, slope, widths = ctx.saved_tensors
         total = None
         if grads[0] is not None:
-            total = grads[0][..., None, None] * slope
+            total = (grads[0][..., None, None] * slope).to(z.dtype)
         if grads[1] is not None:
             bend = _TransformedHessian.apply(z, grads[1], *ctx.radial, widths)
             total = bend if total is None else total + bend
@@ -163,7 +198,7 @@ class _Transformed(torch.autograd.Function):
         along = tangents[0]
         assert along is not None
         bend = _TransformedHessian.apply(z, along, *ctx.radial, widths)
-        return (slope * along).sum((-2, -1)), bend
+        return (slope * along).sum((-2, -1), dtype=arrays.work_dtype(z)), bend
 
     @staticmethod
     def vmap(
@@ -224,7 +259,10 @@ def _batched_widths(widths: Tensor | None, axis: int | None, size: int) -> Tenso
 
 
 def pair_sum(z: Tensor, radial: Radial) -> Tensor:
-    """Σ_{i≠j} f(‖z_i − z_j‖²) for z (…, n, d), differentiable twice in z."""
+    """Σ_{i≠j} f(‖z_i − z_j‖²) for z (…, n, d), differentiable twice in z.
+
+    In float64 whatever the type of z, from float32 products where ``plan`` allows.
+    """
     name, numbers, widths = encode(radial)
     if arrays.is_transformed(z):
         value, _ = _Transformed.apply(z.contiguous(), name, numbers, widths)

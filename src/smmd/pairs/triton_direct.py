@@ -9,6 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from smmd.pairs.triton_cross import ABSENT, HEADER, cross_terms, saturated
 from smmd.pairs.triton_math import (
     _LOG2E,
     COLUMNS,
@@ -19,7 +20,9 @@ from smmd.pairs.triton_math import (
 )
 
 
-@triton.jit(do_not_specialize=["m", "n", "row_start", "terms", "batch_step", "tiles"])
+@triton.jit(
+    do_not_specialize=["m", "n", "row_start", "terms", "batch_step", "tiles", "first", "second"]
+)
 def direct(
     rows,
     cols,
@@ -31,6 +34,7 @@ def direct(
     coef,
     inverse_c_high,
     inverse_c_low,
+    numbers,
     part,
     grad,
     m,
@@ -39,15 +43,22 @@ def direct(
     terms,
     batch_step,  # 1, or 0 if all batches share their kernel
     tiles,
+    first,
+    second,
     KIND: tl.constexpr,
     BASE: tl.constexpr,
+    CROSS: tl.constexpr,
+    LIMIT: tl.constexpr,  # of the answer's type, if ``part`` is the answer; else 0
     GRAD: tl.constexpr,
     D: tl.constexpr,
     DP: tl.constexpr,
     BM: tl.constexpr,
     BN: tl.constexpr,
 ):
-    """One tile of rows against all columns; programs: batches × tiles."""
+    """One tile of rows against all columns; programs: batches × tiles.
+
+    With CROSS, whole statistics: each program adds its points' cross terms (``triton_cross``).
+    """
     program = tl.program_id(0)
     b = (program // tiles).to(tl.int64)
     i = (program % tiles) * BM + tl.arange(0, BM)
@@ -81,7 +92,7 @@ def direct(
         # Σ w (y_j − x_i) as a matrix product needs an origin near by: the mean of this tile.
         k = tl.arange(0, DP)
         live_x = live_i[:, None] & (k < D)[None, :]
-        x = tl.load(rows + i[:, None] * D + k[None, :], mask=live_x, other=0.0)
+        x = tl.load(rows + i[:, None] * D + k[None, :], mask=live_x, other=0.0).to(tl.float32)
         origin = tl.sum(x, 0) / tl.sum(live_i.to(tl.float32), 0)
         x = tl.where(live_x, x - origin[None, :], 0.0)
         pull = tl.zeros((BM, DP), tl.float32)
@@ -96,14 +107,14 @@ def direct(
         r2 = tl.zeros((BM, BN), tl.float32)
         if D <= 32:
             for k1 in tl.static_range(D):
-                x1 = tl.load(rows + i * D + k1, mask=live_i, other=0.0)
-                y1 = tl.load(cols + j * D + k1, mask=live_j, other=0.0)
+                x1 = tl.load(rows + i * D + k1, mask=live_i, other=0.0).to(tl.float32)
+                y1 = tl.load(cols + j * D + k1, mask=live_j, other=0.0).to(tl.float32)
                 step = x1[:, None] - y1[None, :]
                 r2 += step * step
         else:
             for k2 in range(D):
-                x2 = tl.load(rows + i * D + k2, mask=live_i, other=0.0)
-                y2 = tl.load(cols + j * D + k2, mask=live_j, other=0.0)
+                x2 = tl.load(rows + i * D + k2, mask=live_i, other=0.0).to(tl.float32)
+                y2 = tl.load(cols + j * D + k2, mask=live_j, other=0.0).to(tl.float32)
                 step = x2[:, None] - y2[None, :]
                 r2 += step * step
         if KIND == GAUSSIAN:
@@ -119,11 +130,37 @@ def direct(
             pair = tl.where(other, pair, 0.0)
             live_y = live_j[:, None] & (k < D)[None, :]
             y = tl.load(cols + j[:, None] * D + k[None, :], mask=live_y, other=0.0)
+            y = y.to(tl.float32)
             y = tl.where(live_y, y - origin[None, :], 0.0)
             pull = tl.dot(pair, y, pull, input_precision="tf32x3")
             pull_weight += pair
 
-    tl.store(part + program, tl.sum(tl.sum(total, 1).to(tl.float64), 0) * scale)
+    result = tl.sum(tl.sum(total, 1).to(tl.float64), 0) * scale
+    if CROSS != ABSENT:
+        own, slope, z = _own_terms(rows, i, live_i, numbers, first, second, CROSS, D, DP)
+        pair_scale = tl.load(numbers + 1)
+        result = result * pair_scale + own
+        factor *= pair_scale.to(tl.float32)
+    if LIMIT:
+        result = saturated(result + tl.load(numbers), LIMIT)
+    tl.store(part + program, result)
     if GRAD:
         g = (pull - tl.sum(pull_weight, 1)[:, None] * x) * factor
+        if CROSS != ABSENT:
+            g += slope[:, None] * z
         tl.store(grad + b * m * D + i[:, None] * D + k[None, :], g, mask=live_x)
+
+
+@triton.jit
+def _own_terms(
+    rows, i, live_i, numbers, first, second,
+    CROSS: tl.constexpr, D: tl.constexpr, DP: tl.constexpr,
+):  # fmt: skip
+    """−2/n Σ_i f(‖z_i‖²) of these rows, what multiplies z_i in its gradient, and z."""
+    k = tl.arange(0, DP)
+    live = live_i[:, None] & (k < D)[None, :]
+    z = tl.load(rows + i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float64)
+    value, slope = cross_terms(tl.sum(z * z, 1), numbers + HEADER, first, second, CROSS)
+    share = tl.load(numbers + 2)
+    total = share * tl.sum(tl.where(live_i, value, 0.0), 0)
+    return total, (2.0 * share * slope).to(tl.float32), z.to(tl.float32)

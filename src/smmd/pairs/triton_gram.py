@@ -15,6 +15,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from smmd.pairs.triton_cross import ABSENT, HEADER, cross_terms
 from smmd.pairs.triton_math import (
     _LOG2E,
     COLUMNS,
@@ -33,7 +34,7 @@ _WIDEN = tl.constexpr(bool(triton.knobs.runtime.interpret))
 _ROUND64 = tl.constexpr(6755399441055744.0)  # 1.5 · 2^52: rounds a float64 to an integer
 
 
-@triton.jit(do_not_specialize=["count", "terms", "batch_step", "tiles"])
+@triton.jit(do_not_specialize=["count", "terms", "batch_step", "tiles", "first", "second"])
 def split(
     x,
     centre,
@@ -42,15 +43,21 @@ def split(
     base,
     unit_high,  # PROFILE: 2/c as two floats
     unit_low,
+    numbers,
     parts,
     side,
     z,
+    cross_part,
+    cross_slope,
     count,
     side_step,  # length of one batch of ``side``
     terms,
     batch_step,
     tiles,
+    first,
+    second,
     KIND: tl.constexpr,
+    CROSS: tl.constexpr,
     GRAD: tl.constexpr,
     D: tl.constexpr,
     DP: tl.constexpr,  # stored width of h and of l
@@ -59,7 +66,10 @@ def split(
     QP: tl.constexpr,
     BR: tl.constexpr,
 ):
-    """Centre and scale rows; write h and l, (−½‖z‖² with half the offset, g), z as two bfloat16."""
+    """Centre and scale rows; write h and l, (−½‖z‖² with half the offset, g), z as two bfloat16.
+
+    With CROSS also −2/n Σ f(‖z_i‖²) and what multiplies z_i in its gradient (``triton_cross``).
+    """
     program = tl.program_id(0)
     b = (program // tiles).to(tl.int64)
     i = (program % tiles) * BR + tl.arange(0, BR)
@@ -83,6 +93,13 @@ def split(
 
     mask = live[:, None] & (k < D)[None, :]
     entry = tl.load(x + at[:, None] * D + k[None, :], mask=mask, other=0.0).to(tl.float64)
+    if CROSS != ABSENT:
+        norms = tl.sum(entry * entry, 1)
+        value, slope = cross_terms(norms, numbers + HEADER, first, second, CROSS)
+        share = tl.load(numbers + 2)
+        tl.store(cross_part + program, share * tl.sum(tl.where(live, value, 0.0), 0))
+        if GRAD:
+            tl.store(cross_slope + at, (2.0 * share * slope).to(tl.float32), mask=live)
     middle = tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float64)
     entry = tl.where(mask, entry - middle[None, :], 0.0)
     scaled = entry * tl.sqrt(unit)
@@ -387,8 +404,8 @@ def gram(
             pull = tl.sum(tl.reshape(pull, (BM, 2, 8)), 1)
         k = tl.arange(0, 8 if DZ == 8 else DG)
         live = live_i[:, None] & (k < D)[None, :]
-        own = tl.load(rows + at_i[:, None] * D + k[None, :], mask=live, other=0.0)
-        own -= tl.load(centre + b * D + k, mask=k < D, other=0.0)[None, :]
+        own = tl.load(rows + at_i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float32)
+        own -= tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float32)[None, :]
         g = (pull - pull_weight[:, None] * own) * factor
         tl.store(
             grad + (at_i + cut.to(tl.int64) * all_rows)[:, None] * D + k[None, :], g, mask=live
@@ -450,8 +467,8 @@ def apply_weights(
         pull_weight += tl.load(at_weight, mask=live_i, other=0.0)
     live = live_i[:, None] & (k < D)[None, :]
     at_i = b * m + i.to(tl.int64)
-    own = tl.load(rows + at_i[:, None] * D + k[None, :], mask=live, other=0.0)
-    own -= tl.load(centre + b * D + k, mask=k < D, other=0.0)[None, :]
+    own = tl.load(rows + at_i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float32)
+    own -= tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float32)[None, :]
     factor = _factor(a, weight, b * batch_step, factor_profile, KIND)
     g = (total - pull_weight[:, None] * own) * factor
     tl.store(grad + at_i[:, None] * D + k[None, :], g, mask=live)

@@ -1,0 +1,86 @@
+"""Process groups, and the two collectives through which gradients flow.
+
+The convention is that of ``SyncBatchNorm``: the backward pass sums what reaches a rank's rows from
+the losses of all ranks, so that the mean that DDP takes over ranks is the gradient of the mean of
+the ranks' losses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+Group = Any  # None, "world" or a torch.distributed.ProcessGroup
+
+
+def check_group(group: Group) -> None:
+    """Refuse, when a module is made, what cannot be a process group."""
+    if isinstance(group, str) and group != "world":
+        raise ValueError(
+            f'group must be None, "world" or a torch.distributed process group, got {group!r}'
+        )
+
+
+def resolve(group: Group) -> Any:
+    """The process group meant, or None for this process alone.
+
+    Asked at each call, since a script may make its modules before it starts its processes.
+    ``"world"`` is this process alone where torch.distributed was not started, so that one script
+    serves both.
+    """
+    if group is None:
+        return None
+    started = dist.is_available() and dist.is_initialized()
+    if isinstance(group, str):
+        check_group(group)
+        return dist.group.WORLD if started else None
+    return group
+
+
+class _Gather(torch.autograd.Function):
+    """Stack every rank's tensor (all of one shape) on a new axis 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
+        ctx.group = group
+        parts = x.new_empty((dist.get_world_size(group) * x.shape[0], *x.shape[1:]))
+        dist.all_gather_into_tensor(parts, x.contiguous(), group=group)
+        return parts.reshape(-1, *x.shape)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        total = grads[0].clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total, group=ctx.group)
+        return total[dist.get_rank(ctx.group)], None
+
+
+class _Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
+        ctx.group = group
+        total = x.clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total, group=group)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        total = grads[0].clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total, group=ctx.group)
+        return total, None
+
+
+def gather(x: Tensor, group: Any) -> Tensor:
+    """Every rank's ``x`` (one shape on all), stacked on a new axis 0."""
+    stacked: Tensor = _Gather.apply(x, group)  # type: ignore[no-untyped-call]
+    return stacked
+
+
+def total(x: Tensor, group: Any) -> Tensor:
+    """The sum of every rank's ``x``."""
+    if group is None:
+        return x
+    summed: Tensor = _Sum.apply(x, group)  # type: ignore[no-untyped-call]
+    return summed

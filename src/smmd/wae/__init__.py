@@ -1,0 +1,42 @@
+"""Wasserstein auto-encoders with a latent space that is normal, trained and kept in a folder.
+
+    run = smmd.wae.fit("mnist-subset", out="runs/digits")     # what `smmd train` does
+    run = smmd.wae.load("runs/digits")
+    codes = run.encode(run.dataset().test)                    # (n, d), NumPy in and out
+    images = run.decode(codes)                                # (n, channels, height, width), 0…1
+
+The run folder
+--------------
+config.json                          options, seed, versions, data's name, shape and checksum
+log.jsonl                            one line per finished epoch (``run.LOG_FIELDS``)
+checkpoints/epoch-0012.safetensors   weights, optimizer, running statistics
+checkpoints/epoch-0012.json          its checksum, the schedule's place, monitors; written last
+tensorboard/                         the same curves and some images, if tensorboard is installed
+
+A run with several seeds is a folder of such folders, ``seed-0``, ``seed-1``, ...
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from smmd.wae.config import Config
+    from smmd.wae.data import Dataset
+    from smmd.wae.fit import fit
+    from smmd.wae.run import Run, load
+
+__all__ = ["Config", "Dataset", "Run", "fit", "load"]
+
+_HOMES = {"Config": "config", "Dataset": "data", "fit": "fit", "Run": "run", "load": "run"}
+
+
+def __getattr__(name: str) -> Any:
+    """PyTorch is imported when something is used that needs it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value  # a submodule of the same name (fit) must not win from now on
+    return value
