@@ -1,18 +1,15 @@
-"""Work for all cores: a pool that survives forks, rounds of tasks, and a bar for long waits."""
+"""Work for all cores: a pool that survives forks, and rounds of tasks."""
 
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-Task = Callable[[], None]
+from smmd.progress import Bar
 
-#: A bar is drawn once this many seconds are expected in all, and redrawn this often.
-PATIENCE, REDRAW = 5.0, 0.2
+Task = Callable[[], None]
 
 
 def cores() -> int:
@@ -65,41 +62,3 @@ def all_pairs(count: int) -> Iterator[list[tuple[int, int]]]:
         met = zip(seats[:half], reversed(seats[half:]), strict=True)
         yield [(min(i, j), max(i, j)) for i, j in met if min(i, j) >= 0]
         seats = [seats[0], seats[-1], *seats[1:-1]]
-
-
-class Bar:
-    """A line of text on stderr, drawn only on a terminal and only when the wait is long."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
-        self.start = self.drawn = time.monotonic()
-        self.shown = False
-
-    def advance(self, steps: int) -> None:
-        """Count ``steps`` more as done."""
-        self.done += steps
-        now = time.monotonic()
-        if now - self.drawn < REDRAW or not sys.stderr.isatty():
-            return
-        self.drawn, spent = now, now - self.start
-        expected = spent * self.total / self.done
-        if not self.shown and (expected <= PATIENCE or spent < 2 * REDRAW):
-            return
-        self.shown = True
-        share = self.done / self.total
-        filled = int(40 * share)
-        line = f"\rsmmd: [{'#' * filled}{'.' * (40 - filled)}] {share:4.0%}"
-        sys.stderr.write(f"{line}, {_clock(expected - spent)} left ")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Wipe the line."""
-        if self.shown:
-            sys.stderr.write("\r" + " " * 70 + "\r")
-            sys.stderr.flush()
-
-
-def _clock(seconds: float) -> str:
-    whole = int(seconds + 0.5)
-    hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
