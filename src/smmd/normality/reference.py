@@ -107,9 +107,7 @@ def _check_resamples(n_resamples: int | None) -> None:
         raise ValueError(f"n_resamples must be at least 19, got {n_resamples}; use 9999")
 
 
-def _analytic(
-    statistic: Statistic, kernel: Kernel, null: str, n: int, d: int
-) -> Reference | str:
+def _analytic(statistic: Statistic, kernel: Kernel, null: str, n: int, d: int) -> Reference | str:
     """The analytic reference, or why there is none."""
     if statistic.name == "henze-zirkler":
         law: Law = henze_zirkler_law(n, d)

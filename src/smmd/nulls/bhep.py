@@ -58,7 +58,9 @@ def _law(null: Null, n: int, d: int, gamma2: float) -> NullLaw:
     if n <= largest:
         cumulants = _cumulants(null, n, d, gamma2)
     else:
-        small, large = (m * (_cumulants(null, m, d, gamma2) / limit - 1.0) for m in (half, 2 * half))
+        small, large = (
+            m * (_cumulants(null, m, d, gamma2) / limit - 1.0) for m in (half, 2 * half)
+        )
         b = (small - large) * 2.0 * half
         a = large - b / (2.0 * half)
         cumulants = limit * (1.0 + a / n + b / n**2)
@@ -87,9 +89,7 @@ def _cumulants(null: Null, n: int, d: int, gamma2: float) -> np.ndarray:
         first, second, third = (_simple_moment(p, n, d, gamma2) for p in (1, 2, 3))
     else:
         stretch = n / (n - 1)
-        first, second, third = (
-            raw_moment(p, null, n, d, gamma2, True, stretch) for p in (1, 2, 3)
-        )
+        first, second, third = (raw_moment(p, null, n, d, gamma2, True, stretch) for p in (1, 2, 3))
     constant = exp(-0.5 * d * log1p(2.0 / gamma2)) + 1.0 / n
     variance = second - first**2
     skew = third - 3.0 * first * second + 2.0 * first**3

@@ -129,15 +129,22 @@ def pair_hessian_product(z: Array, u: Array, radial: Radial) -> Array:
 
 def overlap_sum(mu: Array, var: Array, components: Exponentials) -> Array:
     """Σ_{i≠j} of the overlap of N(mu_i, diag var_i) and N(mu_j, diag var_j), shape (…)."""
+    return overlap_row_sum(mu, var, mu, var, components)
+
+
+def overlap_row_sum(
+    mu: Array, var: Array, cols_mu: Array, cols_var: Array, components: Exponentials, start: int = 0
+) -> Array:
+    """The same sum of these rows against the columns, of which row i is column start + i."""
     xp = namespace(mu)
 
     def block(index: Array) -> Array:
-        diff = _pick(xp, mu, index)[..., :, None, :] - mu[..., None, :, :]
-        summed = _pick(xp, var, index)[..., :, None, :] + var[..., None, :, :]
+        diff = _pick(xp, mu, index)[..., :, None, :] - cols_mu[..., None, :, :]
+        summed = _pick(xp, var, index)[..., :, None, :] + cols_var[..., None, :, :]
         values = overlap_terms(xp, diff * diff, summed, components)
-        return xp.sum(_without_self(xp, values, index, False), axis=-1)
+        return xp.sum(_without_self(xp, values, index + start, False), axis=-1)
 
-    return xp.sum(by_row_blocks(block, mu, mu, mu), axis=-1)
+    return xp.sum(by_row_blocks(block, mu, mu, cols_mu), axis=-1)
 
 
 def overlap_terms(xp: Any, delta2: Array, v: Array, components: Exponentials) -> Array:

@@ -89,6 +89,29 @@ def cross_sum(
     return value, dense.row_gradient(x, y, radial).to(rows.dtype) if gradient else None
 
 
+def row_sum(rows: Tensor, cols: Tensor, start: int, radial: Radial) -> tuple[Tensor, Tensor]:
+    """Σ_ij f(‖rows_i − cols_j‖²) over j ≠ start + i, and twice its gradient in ``rows``.
+
+    ``rows`` are the columns from ``start`` on: so that is the gradient of the sum over all pairs
+    of columns.
+    """
+    stop = start + rows.shape[-2]
+    value, slope = pair_sum_outside(rows, radial, gradient=True)
+    assert slope is not None
+    for others in (cols[..., :start, :], cols[..., stop:, :]):
+        if others.shape[-2]:
+            part, pull = cross_sum(rows, others, radial, gradient=True)
+            assert pull is not None
+            value, slope = value + part, slope + 2.0 * pull
+    return value, slope
+
+
+def pair_sum_outside(z: Tensor, radial: Radial, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
+    """``pair_sum`` and its gradient, outside the graph."""
+    value, slope = _pair_sum(z.detach().contiguous(), *encode(radial), gradient)
+    return value, slope if gradient else None
+
+
 def _numpy_widths(radial: Radial) -> Radial:
     if not isinstance(radial, Exponentials) or isinstance(radial.a, tuple):
         return radial

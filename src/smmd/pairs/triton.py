@@ -176,9 +176,7 @@ def _kernel(radial: Radial, d: int, device: torch.device) -> Kernel | None:
     if not abs(radial.weight) < np.exp(LARGEST_OFFSET):
         return None
     if isinstance(radial, Rational):
-        return _profile(
-            rational_profile(radial.a, weight=radial.weight, base=radial.base).flat()
-        )
+        return _profile(rational_profile(radial.a, weight=radial.weight, base=radial.base).flat())
     high = radial.amplitude_minus_one if radial.base else radial.amplitude
     profile = series_profile(
         d,

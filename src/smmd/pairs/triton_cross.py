@@ -145,7 +145,9 @@ def finish(
         at = at_i[:, None] * D + k[None, :]
         pull = tl.zeros((BR, DP), tl.float32)
         for cut in range(splits):
-            pull += tl.load(pulls + tl.cast(cut, tl.int64) * all_rows * D + at, mask=live, other=0.0)
+            pull += tl.load(
+                pulls + tl.cast(cut, tl.int64) * all_rows * D + at, mask=live, other=0.0
+            )
         slope = tl.load(cross_slope + at_i, mask=i < count, other=0.0)
         own = tl.load(z + at, mask=live, other=0.0).to(tl.float32)
         tl.store(grad + at, pull * pair_scale.to(tl.float32) + slope[:, None] * own, mask=live)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from smmd import code_normalize, smmd
+from smmd import code_normalize, figures, smmd
 from smmd.nulls import Null, analytic_law
-from smmd.paper import style
 from smmd.paper.items import Item
 from smmd.paper.model import Cell, Result, Table
 from smmd.paper.work import N, Work, batches
@@ -83,7 +82,7 @@ def _share_error(share: float, repeats: int) -> float:
 
 def draw(plt: Any, result: Result) -> Any:
     figure, ax = plt.subplots(figsize=(5.6, 3.0))
-    for name, colour in (("before", style.BLUE), ("after", style.RED)):
+    for name, colour in (("before", figures.BLUE), ("after", figures.RED)):
         counts = np.asarray(result.data[name], dtype=float)
         density = counts / counts.sum() / np.diff(_EDGES)
         ax.stairs(density, _EDGES, fill=True, alpha=0.25, color=colour)
@@ -104,5 +103,6 @@ ITEM = Item(
     place="Figure “codenorm-effect”",
     about="The law of SMMD² for samples of N(0, I), as they are and code-normalized.",
     compute=compute,
+    uses=("violin",),
     draw=draw,
 )

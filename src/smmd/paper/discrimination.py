@@ -22,7 +22,7 @@ import numpy as np
 from smmd import effect_size, mmd2, mmd2_two_sample
 from smmd.kernels import IMQ, Gaussian, HenzeZirkler, Kernel, Sliced
 from smmd.paper.model import Cell, Table, rounding
-from smmd.paper.work import DIMENSIONS, N, Work, batches, to_numpy
+from smmd.paper.work import DIMENSIONS, N, Work, counts, to_numpy
 
 #: The paper's repeats for each τ.
 PAPER_REPEATS = 200
@@ -141,8 +141,8 @@ def estimates(work: Work, d: int, draw: Draw | None, method: Method, key: object
 def _samples(
     rng: np.random.Generator, repeats: int, d: int, draw: Draw | None
 ) -> Iterator[np.ndarray]:
-    for z in batches(rng, repeats, N, d):
-        yield z if draw is None else draw(rng, len(z))
+    for count in counts(repeats, d):
+        yield rng.standard_normal((count, N, d)) if draw is None else draw(rng, count)
 
 
 def compare(

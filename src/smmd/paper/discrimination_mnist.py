@@ -11,7 +11,7 @@ import numpy as np
 
 from smmd import whiten
 from smmd.errors import MissingExtra
-from smmd.paper import discrimination, style
+from smmd.paper import boxes, discrimination
 from smmd.paper.items import Item
 from smmd.paper.model import Result
 from smmd.paper.work import DIMENSIONS, N, Work
@@ -165,7 +165,7 @@ def pooled(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def draw(plt: Any, result: Result) -> Any:
-    return style.boxplots(plt, result.data)
+    return boxes.boxplots(plt, result.data)
 
 
 ITEM = Item(
@@ -174,6 +174,7 @@ ITEM = Item(
     place="Table “Discrimination-power-table-mnist” and its box plot (d = 8)",
     about="The same against the codes of an auto-encoder that was trained without regularization.",
     compute=compute,
+    uses=("analytic", "sampled", "encoders", "encoder_epochs"),
     draw=draw,
     reason=lambda cell: "the paper's auto-encoder is specified only in part (epochs, loss, rate)",
     needs_training=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smmd.paper import discrimination, style
+from smmd.paper import boxes, discrimination
 from smmd.paper.items import Item
 from smmd.paper.model import Result
 from smmd.paper.work import DIMENSIONS, N, Work
@@ -86,7 +86,7 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
 
 
 def draw(plt: Any, result: Result) -> Any:
-    return style.boxplots(plt, result.data)
+    return boxes.boxplots(plt, result.data)
 
 
 ITEM = Item(
@@ -95,5 +95,6 @@ ITEM = Item(
     place="Table “Discrimination-power-table-unifrom” and its box plot (d = 8)",
     about="How well does each estimator tell 100 points of N(0, I) from 100 uniform points?",
     compute=compute,
+    uses=("analytic", "sampled"),
     draw=draw,
 )

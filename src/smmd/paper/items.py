@@ -30,5 +30,7 @@ class Item:
     compute: Callable[[Work], Result]
     draw: Callable[[Any, Result], Any] | None = None
     reason: Callable[[Cell], str] = _unexplained
+    #: The fields of ``work.Sizes`` that the numbers depend on.
+    uses: tuple[str, ...] = ()
     needs_training: bool = False
     recipe: int = 1

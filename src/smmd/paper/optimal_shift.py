@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from smmd import mmd2, optimal_shift, smmd
+from smmd import figures, mmd2, optimal_shift, smmd
 from smmd.kernels import Gaussian
-from smmd.paper import style
 from smmd.paper.items import Item
 from smmd.paper.model import Cell, Result, Table
 from smmd.paper.work import N, Work, to_numpy
@@ -121,10 +120,10 @@ def draw(plt: Any, result: Result) -> Any:
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, D)
     height = _density(z, grid, 1.0 + SCALE * D).reshape(len(axis), len(axis))
     figure, ax = plt.subplots(figsize=(4.4, 3.8))
-    ax.contour(axis, axis, height, 10, colors=style.PALE, linewidths=0.8)
-    ax.plot(*z.T, ".", color=style.BLUE, markersize=4, alpha=0.6)
-    ax.plot(*z.mean(axis=0), "+", color=style.INK, markersize=11, label="mean")
-    ax.plot(*-shift, "x", color=style.RED, markersize=9, label="what belongs at the origin")
+    ax.contour(axis, axis, height, 10, colors=figures.PALE, linewidths=0.8)
+    ax.plot(*z.T, ".", color=figures.BLUE, markersize=4, alpha=0.6)
+    ax.plot(*z.mean(axis=0), "+", color=figures.INK, markersize=11, label="mean")
+    ax.plot(*-shift, "x", color=figures.RED, markersize=9, label="what belongs at the origin")
     ax.set_xlim(-1.6, 3.2)
     ax.set_ylim(-1.6, 3.2)
     ax.set_aspect("equal")
@@ -138,5 +137,6 @@ ITEM = Item(
     place="Section 2, “Unbiased Estimator”, last paragraph",
     about="The best translation of a sample puts a density estimate's mode at the origin.",
     compute=compute,
+    uses=("shifts",),
     draw=draw,
 )

@@ -78,4 +78,5 @@ ITEM = Item(
     place="Section 3.2, “Avoiding Outliers”, Eq. (5)",
     about="The change of MMD² when one of 100 normal points is sent to infinity has mean zero.",
     compute=compute,
+    uses=("deltas",),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smmd.paper import discrimination, style
+from smmd.paper import boxes, discrimination
 from smmd.paper.items import Item
 from smmd.paper.model import Result
 from smmd.paper.work import N, Work
@@ -38,7 +38,7 @@ def compute(work: Work) -> Result:
 
 
 def draw(plt: Any, result: Result) -> Any:
-    return style.boxplots(plt, result.data)
+    return boxes.boxplots(plt, result.data)
 
 
 ITEM = Item(
@@ -47,5 +47,6 @@ ITEM = Item(
     place="Figure “Outlier-discrimination-experimen”",
     about="Does any estimator notice that one of 100 points lies at 100·(1, 1, 1, 1)?",
     compute=compute,
+    uses=("analytic", "sampled"),
     draw=draw,
 )

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from smmd import smmd
+from smmd import figures, smmd
 from smmd.kernels import HenzeZirkler
 from smmd.nulls import Null, analytic_law
 from smmd.nulls.montecarlo import SimulatedNull, normalize
-from smmd.paper import style
 from smmd.paper.discrimination import HZ, HZ_FORMULA, number
 from smmd.paper.items import Item
 from smmd.paper.model import Cell, Result, Table, rounding
@@ -148,7 +147,7 @@ def draw(plt: Any, result: Result) -> Any:
     figure, axes = plt.subplots(1, 3, figsize=(8.4, 2.9), sharey=True)
     for ax, kind in zip(axes, TYPES, strict=True):
         rows = [row for row in table.rows if row[1].startswith(kind)]
-        for row, colour in zip(rows, style.STEPS[-len(rows) :], strict=True):
+        for row, colour in zip(rows, figures.STEPS[-len(rows) :], strict=True):
             cells = [c for c in table.cells if c.row == row and c.column.startswith("s=")]
             ax.plot([c.ours for c in cells], color=colour, label=row[0])
             ax.plot([c.paper for c in cells], "o", color=colour, markersize=3)
@@ -166,5 +165,6 @@ ITEM = Item(
     place="Table “thresholds”",
     about="Above which SMMD² of 100 points normality is rejected, known or estimated parameters.",
     compute=compute,
+    uses=("thresholds",),
     draw=draw,
 )

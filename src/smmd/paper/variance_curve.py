@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from smmd import null_variance
+from smmd import figures, null_variance
 from smmd.kernels import Gaussian
-from smmd.paper import style
 from smmd.paper.items import Item
 from smmd.paper.model import Cell, Result, Table
 from smmd.paper.work import DIMENSIONS, N, Work
@@ -71,7 +70,7 @@ def compute(work: Work) -> Result:
 
 def draw(plt: Any, result: Result) -> Any:
     figure, ax = plt.subplots(figsize=(5.6, 3.4))
-    for (d, values), colour in zip(result.data["curves"].items(), style.STEPS, strict=False):
+    for (d, values), colour in zip(result.data["curves"].items(), figures.STEPS, strict=False):
         ax.plot(result.data["gamma"], values, color=colour, label=f"d = {d}")
     ax.set_xscale("log")
     ax.set_yscale("log")

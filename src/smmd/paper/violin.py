@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from smmd import smmd
+from smmd import figures, smmd
 from smmd.nulls.moments import null_moments
-from smmd.paper import style
 from smmd.paper.discrimination import RBF_SCALES, number
 from smmd.paper.items import Item
 from smmd.paper.model import Cell, Result, Table
@@ -85,11 +84,11 @@ def draw(plt: Any, result: Result) -> Any:
             one = result.data[d][scale]
             counts = np.asarray(one["histogram"], dtype=float)
             width = 0.42 * counts / counts.max()
-            ax.fill_betweenx(middles, place - width, place + width, color=style.PALE, linewidth=0)
+            ax.fill_betweenx(middles, place - width, place + width, color=figures.PALE, linewidth=0)
             low, high = one["mean"] - one["sd"], one["mean"] + one["sd"]
-            ax.plot([place, place], [low, high], color=style.RED)
-            ax.plot(place, one["mean"], ".", color=style.RED, markersize=4)
-        ax.axhline(0.0, color=style.GREY, linewidth=0.5)
+            ax.plot([place, place], [low, high], color=figures.RED)
+            ax.plot(place, one["mean"], ".", color=figures.RED, markersize=4)
+        ax.axhline(0.0, color=figures.GREY, linewidth=0.5)
         ax.set_xticks(range(len(RBF_SCALES)), RBF_SCALES, fontsize=7)
         ax.set_title(f"d = {d}")
         ax.set_ylim(_EDGES[0], _EDGES[-1])
@@ -110,6 +109,7 @@ ITEM = Item(
     place="Figure “violin_plot”",
     about="The law of SMMD² for n = 100 points of N(0, I): every violin has mean 0 and variance 1.",
     compute=compute,
+    uses=("violin",),
     draw=draw,
     reason=reason,
 )

@@ -8,7 +8,7 @@ import os
 import platform
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import smmd as package
 from smmd import arrays
 from smmd.errors import MissingExtra
+from smmd.files import atomic_write
 
 #: The paper's sample size.
 N = 100
@@ -26,46 +27,64 @@ DIMENSIONS = (1, 2, 4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Sizes:
-    """How often what is repeated."""
+    """How often what is repeated; each item's result depends on those it names."""
 
     #: Samples for each violin and histogram (the paper: 10,000).
     violin: int = 10_000
     #: Samples behind each τ of a closed-form and of a sampled method (the paper: 200).
     analytic: int = 1_000
-    sampled: int = 400
+    sampled: int = 500
     thresholds: int = 10_000
     shifts: int = 40
     deltas: int = 10_000
-    #: Auto-encoders and WAEs trained for each cell, and for how many epochs.
-    encoders: int = 5
+    #: Auto-encoders trained for each dimension, and for how many epochs.
+    encoders: int = 3
     encoder_epochs: int = 20
-    waes: int = 10
-    #: A factor on the paper's 60 and 80 epochs.
-    wae_epochs: float = 1.0
+    #: WAEs trained for each version; their preset, and how many epochs if not the preset's own.
+    waes: int = 2
+    wae_preset: str = "quick"
+    wae_epochs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, int) and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
 
 
 QUICK = Sizes()
-FULL = replace(QUICK, analytic=10_000, sampled=10_000, thresholds=40_000, deltas=40_000)
+FULL = Sizes(
+    analytic=10_000,
+    sampled=10_000,
+    thresholds=40_000,
+    shifts=200,
+    deltas=40_000,
+    encoders=10,
+    encoder_epochs=50,
+    waes=10,
+    wae_preset="paper",
+)
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a run was asked for; together with an item's recipe it decides every number."""
 
-    full: bool = False
     seed: int = 0
     sizes: Sizes = QUICK
     data: str = "mnist-subset"
     data_dir: str | None = None
     device: str | None = None
 
-    @staticmethod
-    def of(full: bool, **others: Any) -> Settings:
-        return Settings(full=full, sizes=FULL if full else QUICK, **others)
+    def __post_init__(self) -> None:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise TypeError(f"seed must be a whole number, got {self.seed!r}")
+        if self.seed < 0:
+            raise ValueError(f"seed must not be negative, got {self.seed}")
 
-    def fingerprint(self, needs_training: bool) -> dict[str, Any]:
+    def fingerprint(self, uses: tuple[str, ...], needs_training: bool) -> dict[str, Any]:
         """What a stored result must have been made with to be used again."""
-        asked: dict[str, Any] = {"seed": self.seed, **asdict(self.sizes)}
+        asked: dict[str, Any] = {"seed": self.seed}
+        asked.update({name: getattr(self.sizes, name) for name in uses})
         if needs_training:
             asked["data"] = self.data
         return asked
@@ -119,8 +138,7 @@ class Work:
             except ValueError:
                 path.unlink()
         value = compute()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(value))
+        atomic_write(path, json.dumps(value))
         return json.loads(path.read_text(encoding="utf-8"))
 
     def forget_parts(self) -> None:
@@ -135,22 +153,17 @@ def to_numpy(values: Any) -> np.ndarray:
     return np.asarray(arrays.to_numpy(values, "the reproduction"), dtype=np.float64)
 
 
-def batches(rng: np.random.Generator, total: int, n: int, d: int) -> Iterator[np.ndarray]:
-    """``total`` standard normal samples, some 64 MB at a time."""
-    step = max(1, (1 << 23) // (n * d))
+def counts(total: int, d: int, n: int = N) -> Iterator[int]:
+    """How many samples to hold at once: some 64 MB of them, and 1 GB of their pairs on a GPU."""
+    step = max(1, min((1 << 23) // (n * d), (1 << 27) // (n * n)))
     for start in range(0, total, step):
-        yield rng.standard_normal((min(step, total - start), n, d))
+        yield min(step, total - start)
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write the whole file or nothing."""
-    temporary = path.with_name(path.name + ".part")
-    raw = content.encode("utf-8") if isinstance(content, str) else content
-    with open(temporary, "wb") as file:
-        file.write(raw)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+def batches(rng: np.random.Generator, total: int, n: int, d: int) -> Iterator[np.ndarray]:
+    """``total`` standard normal samples, some at a time."""
+    for count in counts(total, d, n):
+        yield rng.standard_normal((count, n, d))
 
 
 def device(asked: str | None = None) -> str:

@@ -70,9 +70,9 @@ class SMMDLoss(nn.Module):
             if group is None:
                 value = measure.smmd(rows, kernel=self.kernel, var=var)
             else:
-                from smmd.pairs import ranks
+                from smmd import distributed
 
-                value = ranks.smmd(rows, self.kernel, group, var=var)
+                value = distributed.smmd(rows, self.kernel, group, var=var)
             return value.mean()
 
     def _variances(self, var: Tensor, z: Tensor) -> Tensor:

@@ -1,19 +1,14 @@
-"""Drawings that several items of the paper share."""
+"""The box plot of a discrimination experiment."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from smmd.figures import BLUE, GOLD, GREEN, GREY, INK, PALE, RED, STEPS, encode, look, pyplot
-
-__all__ = [
-    "BLUE", "GOLD", "GREEN", "GREY", "INK", "PALE", "RED", "STEPS", "boxplots", "encode", "look",
-    "pyplot",
-]  # fmt: skip
+from smmd.figures import BLUE, INK, RED
 
 
 def boxplots(plt: Any, shown: dict[str, Any]) -> Any:
-    """A box for N(0, I) and one for the alternative, each method in units of its own spread."""
+    """A box for N(0, I) and one for the alternative; whiskers span all of the values."""
     methods = shown["methods"]
     figure, axes = plt.subplots(1, len(methods), figsize=(1.75 * len(methods), 2.9))
     for ax, one in zip(axes, methods, strict=True):

@@ -1,0 +1,103 @@
+"""Running items: one after the other, each stored as soon as it is there, then the page.
+
+    OUT/index.html, OUT/README.md       the page, twice
+    OUT/figures/ITEM.svg and .png       OUT/tables/TABLE.csv
+    OUT/results/ITEM.json               the numbers, with what they were asked for
+    OUT/results/unfinished/             parts of an item that was interrupted
+
+An item whose stored result was made with the same recipe, seed and sizes is not computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from smmd.files import atomic_write
+from smmd.paper import page, registry
+from smmd.paper.items import Item
+from smmd.paper.model import Result, from_json
+from smmd.paper.work import Settings, Work, versions
+
+#: Called with the item, what is being done and the share of the item that is done.
+Show = Callable[[Item, str, float], None]
+
+
+def _silent(item: Item, message: str, share: float) -> None:
+    """Shows nothing."""
+
+
+def reproduce(
+    out: str | os.PathLike[str],
+    items: Sequence[str] | None = None,
+    settings: Settings = Settings(),
+    show: Show = _silent,
+) -> Path:
+    """Compute the items (default: all that need no training) and write the page; its path.
+
+    Results that ``out`` already holds are used again where they were asked for in the same way,
+    and items that were computed before stay on the page.
+    """
+    chosen = registry.named(items)
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"out={str(folder)!r} is a file; name a folder")
+    for item in chosen:
+        if stored(item, folder, settings) is None:
+            _compute(item, folder, settings, show)
+    page.write(folder, {item: found for item in registry.ITEMS if (found := _load(item, folder))})
+    return folder / "index.html"
+
+
+def stored(item: Item, folder: Path, settings: Settings) -> Result | None:
+    """What the folder holds for this request, or None."""
+    found = _load(item, folder)
+    return found if found is not None and found.made["key"] == key(item, settings) else None
+
+
+def key(item: Item, settings: Settings) -> str:
+    """Changes with everything that decides the numbers of an item."""
+    asked = {"recipe": item.recipe, **settings.fingerprint(item.uses, item.needs_training)}
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _compute(item: Item, folder: Path, settings: Settings, show: Show) -> Result:
+    unfinished = folder / "results" / "unfinished" / f"{item.name}-{key(item, settings)}"
+    work = Work(item.name, settings, unfinished, lambda text, share: show(item, text, share))
+    start = time.perf_counter()
+    show(item, "", 0.0)
+    result = item.compute(work)
+    made: dict[str, Any] = {
+        "key": key(item, settings),
+        **settings.fingerprint(item.uses, item.needs_training),
+        "seconds": round(work.spent_before + time.perf_counter() - start, 1),
+        **versions(work.device, item.needs_training),
+    }
+    result = replace(result, made=made)
+    atomic_write(_path(item, folder), result.to_json())
+    work.forget_parts()
+    show(item, "", 1.0)
+    return result
+
+
+def _path(item: Item, folder: Path) -> Path:
+    return folder / "results" / f"{item.name}.json"
+
+
+def _load(item: Item, folder: Path) -> Result | None:
+    """The stored result; one that cannot be read is as good as none."""
+    path = _path(item, folder)
+    try:
+        found = from_json(path.read_text(encoding="utf-8"))
+        return found if "key" in found.made else None
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        path.unlink()
+        return None
