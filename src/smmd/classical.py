@@ -59,7 +59,7 @@ def _third_moment_norm(xp: Any, z: Array) -> Array:
 
 
 def effect_size(a: Any, b: Any) -> Array:
-    """τ of the paper's section 4: ``|mean a − mean b|`` over the mean of the two standard deviations.
+    """τ of the paper, section 4: ``|mean a − mean b|`` over the mean of the standard deviations.
 
     Over the last axis; n−1 standard deviations.  Cohen's d pools the variances instead.
     """

@@ -182,7 +182,7 @@ _radial.register_autograd(_radial_backward, setup_context=_radial_setup)
 
 
 def radial_value(radial: SeriesRadial, r2: Tensor) -> Tensor:
-    """f(r²) element by element, as one node of the graph: a long recurrence is no compiler's joy."""
+    """f(r²) element by element as one node of the graph: a recurrence is slow to compile."""
     name, numbers = radial.encode()
     return _radial(r2.contiguous(), name, list(numbers), 0)
 

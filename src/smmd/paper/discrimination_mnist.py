@@ -115,7 +115,7 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
         },
         notes=(
             f"Trained on {dataset.name} ({len(dataset.train):,} digits, "
-            f"{work.sizes.encoder_epochs} epochs, {seeds} initial weights for each d); codes of its "
+            f"{work.sizes.encoder_epochs} epochs, {seeds} starts for each d); codes of its "
             f"{len(dataset.test):,} test digits, centred and whitened.",
             "Each error holds the spread between nets: the paper trained one net for each d, and "
             "its number of epochs, learning rate and loss are not printed.",
