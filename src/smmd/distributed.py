@@ -16,7 +16,6 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from smmd import arrays, measure, pairs, samples
 from smmd.closed_form import Terms
@@ -118,7 +117,7 @@ class _Statistic(torch.autograd.Function):
         if on_z is not None:
             # All ranks differentiate the same loss, and DDP will divide by their number.
             on_z, on_var = (None if v is None else met.world * v for v in (on_z, on_var))
-            ctx.save_for_backward(on_z, on_var)
+            ctx.save_for_backward(on_z, on_var, z, var)
         value = terms.constant + ranks.added(parts, met)
         if var is None and not unbiased:
             zero = torch.zeros(value.shape, dtype=value.dtype, device=value.device)
@@ -126,12 +125,28 @@ class _Statistic(torch.autograd.Function):
         return value
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, on_value: Tensor) -> tuple[Any, ...]:
         scale = on_value[..., None, None]
-        on_z, on_var = ctx.saved_tensors
-        spread = None if on_var is None else scale * on_var
-        return scale * on_z, spread, None, None, None, None, None
+        on_z, on_var, z, var = ctx.saved_tensors
+        on_z = scale * _Once.apply(on_z, z)  # type: ignore[no-untyped-call]
+        if on_var is not None:
+            on_var = scale * _Once.apply(on_var, var)  # type: ignore[no-untyped-call]
+        return on_z, on_var, None, None, None, None, None
+
+
+class _Once(torch.autograd.Function):
+    """A gradient that cannot be differentiated again, and says so rather than being constant."""
+
+    @staticmethod
+    def forward(ctx: Any, slope: Tensor, of: Tensor) -> Tensor:
+        return slope.view_as(slope)
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor) -> tuple[Any, ...]:
+        raise NotImplementedError(
+            "smmd over several ranks is differentiable once: a second derivative would need the "
+            "other ranks' rows as variables; use smmd.smmd on one process for it"
+        )
 
 
 def _points(
@@ -153,6 +168,7 @@ def _encoders(
 ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
     """The same for a random encoder's means and variances."""
     xp, n, parts = whole.xp, met.total, terms.components
+    assert whole.var is not None
     part, slopes = ranks.overlap_sum(z, var, (whole.z, whole.var), parts, met)
     with torch.set_grad_enabled(met.gradient):
         mu, sigma2 = (v.detach().requires_grad_(met.gradient) for v in (z, var))
@@ -161,10 +177,10 @@ def _encoders(
         if count == n * n:  # the biased estimator has the pairs i = j too
             own = pairs.overlap_terms(xp, 0.0 * mu, 2.0 * sigma2, parts)
             alone = alone + xp.sum(own, axis=-1) / count
+        own_slopes = torch.autograd.grad(alone.sum(), (mu, sigma2)) if met.gradient else None
     value = part / count + alone.detach()
-    if slopes is None:
+    if slopes is None or own_slopes is None:
         return value, None
-    own_slopes = torch.autograd.grad(alone.sum(), (mu, sigma2))
     first, second = (s / count + own for s, own in zip(slopes, own_slopes, strict=True))
     return value, (first, second)
 

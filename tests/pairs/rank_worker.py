@@ -107,7 +107,7 @@ def _errors(group: Any) -> dict[str, str]:
     )
     try:
         slope.sum().backward()
-    except RuntimeError as error:
+    except NotImplementedError as error:
         said["second"] = str(error)
     return said
 

@@ -58,10 +58,11 @@ def _sums(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     rows = np.asarray(rows)
     shape, batch = rows.shape, rows.shape[:-2]
-    x = np.asarray(rows, dtype=np.float64).reshape(-1, *shape[-2:])
+    samples = math.prod(batch)  # −1 is ambiguous where a rank holds no rows
+    x = np.asarray(rows, dtype=np.float64).reshape(samples, *shape[-2:])
     y = None
     if cols is not None:
-        y = np.asarray(cols, dtype=np.float64).reshape(-1, *cols.shape[-2:])
+        y = np.asarray(cols, dtype=np.float64).reshape(samples, *cols.shape[-2:])
     totals, slopes = np.zeros(len(x)), np.zeros(x.shape) if gradient else None
     if x.size and (y is None or y.size):
         choice, centred_x, centred_y = prepare(x, y, radial, single)

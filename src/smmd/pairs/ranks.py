@@ -12,6 +12,7 @@ NCCL alone has to wait for the device there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,7 @@ class Ranks:
 
 def meet(z: Tensor, group: Any, gradient: bool) -> Ranks:
     """Agree on the sizes of all ranks' z (…, n, d), of which only n may differ."""
-    sizes = (z.shape[-2], int(gradient), z.shape[-1], z.ndim, z[..., 0, 0].numel(), z.itemsize)
+    sizes = (z.shape[-2], int(gradient), z.shape[-1], z.ndim, math.prod(z.shape[:-2]), z.itemsize)
     on_host = "cpu:" in str(dist.get_backend_config(group))
     mine = torch.tensor(sizes, device="cpu" if on_host else z.device)
     table = _stacked(mine, group).tolist()

@@ -141,7 +141,7 @@ def direct(
         pair_scale = tl.load(numbers + 1)
         result = result * pair_scale + own
         factor *= pair_scale.to(tl.float32)
-    if LIMIT:
+    if LIMIT > 0.0:
         result = saturated(result + tl.load(numbers), LIMIT)
     tl.store(part + program, result)
     if GRAD:
