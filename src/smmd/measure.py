@@ -12,11 +12,15 @@ from smmd import arrays, closed_form, pairs, samples
 from smmd.arrays import Array
 from smmd.closed_form import Terms
 from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel, chosen
+from smmd.pairs.centred import centred_mean
+from smmd.radial import Exponentials
 from smmd.samples import Sample
-from smmd.sharpen import sharpened
+from smmd.sharpen import scaled_mixture, sharpened
 
 #: exp of this still leaves room for weights and sums, by the type computed in.
 _LARGEST_LOG = {"float64": 680.0, "float32": 78.0}
+#: Random encoders whose kernel's precision is below this are summed doubly centred.
+VERY_WIDE = 1e-3
 
 
 def mmd2(z: Any, kernel: Kernel = Gaussian(), *, var: Any = None, unbiased: bool = True) -> Array:
@@ -302,14 +306,36 @@ def _random_encoder_statistic(sample: Sample, terms: Terms, unbiased: bool) -> A
     """Paper, appendix A.1: the same three terms with the encoder's variances added in."""
     xp, n, mu, var = sample.xp, sample.n, sample.z, sample.var
     assert var is not None
-    cross = pairs.overlap_terms(xp, mu * mu, 1.0 + var, terms.components)
-    between = pairs.overlap_sum(mu, var, terms.components)
+    very_wide, parts = _very_wide(terms.components)
+    total = terms.constant
+    if very_wide:
+        total = total + centred_mean(mu, var, very_wide, unbiased=unbiased)
+    if not len(parts):
+        return total
+    cross = pairs.overlap_terms(xp, mu * mu, 1.0 + var, parts)
+    between = pairs.overlap_sum(mu, var, parts)
     if unbiased:
         between = between / (n * (n - 1))
     else:
-        own = pairs.overlap_terms(xp, 0.0 * mu, 2.0 * var, terms.components)
+        own = pairs.overlap_terms(xp, 0.0 * mu, 2.0 * var, parts)
         between = between / (n * n) + xp.mean(own, axis=-1) / n
-    return terms.constant - 2.0 * xp.mean(cross, axis=-1) + between
+    return total - 2.0 * xp.mean(cross, axis=-1) + between
+
+
+def _very_wide(parts: Exponentials) -> tuple[list[tuple[float, float]], Exponentials]:
+    """Precisions whose slopes in the variances would cancel (see ``pairs.centred``), and the rest.
+
+    Widths that follow the data stay together: which they are is not known while tracing.
+    """
+    if not isinstance(parts.a, tuple) or min(parts.a) >= VERY_WIDE:
+        return [], parts
+    fields = list(zip(*parts.parameters(), strict=True))
+    wide = [field for field in fields if field[0] < VERY_WIDE and field[3]]
+    if not wide:  # in thousands of dimensions
+        return [], parts
+    rest = [field for field in fields if field not in wide]
+    columns = zip(*rest, strict=True) if rest else ((), (), (), ())
+    return scaled_mixture(Exponentials(*zip(*wide, strict=True))), Exponentials(*columns)
 
 
 def _answer(value: Array, sample: Sample) -> Array:

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from smmd.arrays import Array, Namespace
 
 
@@ -41,6 +43,16 @@ def _term(values: Any, q: int, ndim: int) -> Any:
         return values[q]
     picked = values[..., q]
     return picked.reshape(picked.shape + (1,) * (ndim - picked.ndim))
+
+
+def _expm1(xp: Namespace, power: Array) -> Array:
+    """e^power − 1, whose derivative frameworks take as (e^power − 1) + 1: zero far to the left.
+
+    So far out the one is subtracted in sight, which costs the value nothing.
+    """
+    if xp is np:
+        return np.expm1(power)
+    return xp.where(power < -1.0, xp.exp(power) - 1.0, xp.expm1(power))
 
 
 @dataclass(frozen=True)
@@ -71,8 +83,8 @@ class Exponentials:
     def exponential(xp: Namespace, power: Array, base: Any) -> Array:
         """exp(power) − base."""
         if isinstance(base, float):
-            return xp.expm1(power) if base else xp.exp(power)
-        return xp.where(base > 0, xp.expm1(power), xp.exp(power))
+            return _expm1(xp, power) if base else xp.exp(power)
+        return xp.where(base > 0, _expm1(xp, power), xp.exp(power))
 
     def value(self, xp: Namespace, r2: Array) -> Array:
         total = None

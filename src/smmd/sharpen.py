@@ -45,7 +45,7 @@ def sharpened(value: Array, sample: Sample, terms: Terms) -> Array:
     spread = None if sample.var is None else arrays.to_numpy(sample.var, "SMMD²")
     for at in zip(*np.nonzero(np.atleast_1d(lost)), strict=True):
         index = at if lost.ndim else ()
-        mixture = _scaled_mixture(parts, index, sample.d)
+        mixture = scaled_mixture(parts, index)
         here = None if spread is None else np.asarray(spread[index], dtype=np.float64)
         change[index] = centred_mean(points[index], here, mixture) - now[index]
     return value + arrays.like(change, z, z.dtype)
@@ -56,13 +56,11 @@ def _varies(parts: Exponentials) -> bool:
     return not isinstance(parts.a, tuple)
 
 
-def _scaled_mixture(
-    parts: Exponentials, index: tuple[int, ...], d: int
-) -> list[tuple[float, float]]:
+def scaled_mixture(parts: Exponentials, index: tuple[int, ...] = ()) -> list[tuple[float, float]]:
     """(a_q, log weight_q) of sample ``index``: with a base the weight holds e^−L, else it is 1."""
     fields = parts.parameters()
     if _varies(parts):
         fields = tuple(arrays.to_numpy(v, "the kernel's width")[index] for v in fields)
     a, offset, weight, _ = (np.asarray(v, dtype=np.float64) for v in fields)
     tops = np.log(weight) + offset
-    return list(zip(a.tolist(), tops.tolist(), strict=True))
+    return list(zip(a.ravel().tolist(), tops.ravel().tolist(), strict=True))

@@ -1,65 +1,79 @@
-"""SMMD² pair by pair from the doubly centred kernel, for samples in which large terms cancel.
+"""MMD² pair by pair from the doubly centred kernel, where sums over points and over pairs cancel.
 
-The sums over points and over pairs of a wide kernel are small, except where a point lies far out:
-its kernel values and its expectation both vanish, that is, k − E k is −E k in each, and where one
-point does so the statistic does not feel it (paper, section 3.2) but its rounding would.  So take
-the kernel centred on both sides, with p = log E_x k(x, z_i), q = log E_x k(x, z_j), c = E k:
+The sums over points and over pairs of a wide kernel are small, with two exceptions.  Where a point
+lies far out its kernel values and its expectation both vanish, that is, k − E k is −E k in each,
+and where one point does so the statistic does not feel it (paper, section 3.2) but its rounding
+would.  And in a random encoder's variances the two sums' slopes, of order a each, cancel to a².
+So take the kernel centred on both sides, with p = log E_x k(x, z_i), q = log E_x k(x, z_j),
+c = E k:
 
     h_ij = k_ij − e^p − e^q + c = (e^(p+q)/c)·(e^δ − 1) + c·(e^p/c − 1)(e^q/c − 1)
-    MMD²_u = mean over i ≠ j of h_ij
+    MMD²_u = mean over i ≠ j of h_ij,   MMD²_b = mean over all i, j
 
 where δ = log k_ij − p − q + log c is simplified by hand, so that nothing cancels:
 
     δ = Σ_k  a x y/A − a²((1−t)x²/B_s + (1−s)y²/B_t)/(2A) − ½ log(1 − a²(1−s)(1−t)/(B_s B_t))
 
 for means x, y and variances s, t of the two points, A = 1 + a(s+t), B_s = 1 + a(1+s).
-NumPy, quadratic in n and slow: meant for the few samples that need it.
+Quadratic in n with d-fold work for each pair: meant for the few samples that need it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
-import numpy as np
-
 from smmd import closed_form
-
-#: How many numbers one block of rows may hold.
-_BLOCK_NUMBERS = 1 << 20
+from smmd.arrays import Array, Namespace, namespace
+from smmd.pairs.dense import by_row_blocks, pick, without_self
 
 
 def centred_mean(
-    z: np.ndarray, var: np.ndarray | None, mixture: Iterable[tuple[float, float]]
-) -> float:
-    """mean_{i≠j} Σ_q e^(log w_q) h_q(z_i, z_j) for z (n, d) and pairs (a_q, log w_q)."""
-    n, d = z.shape
-    spread = np.zeros_like(z) if var is None else var
-    step = max(1, _BLOCK_NUMBERS // (n * d))
-    total = 0.0
+    z: Array, var: Array | None, mixture: Iterable[tuple[float, float]], *, unbiased: bool = True
+) -> Array:
+    """The mean over pairs of Σ_q e^(log w_q) h_q(z_i, z_j), shape (…), for pairs (a_q, log w_q)."""
+    xp, n = namespace(z), z.shape[-2]
+    spread = xp.zeros_like(z) if var is None else var
+    sums = None
     for a, log_w in mixture:
-        log_c = -0.5 * d * np.log1p(2.0 * a)
-        cross = closed_form.log_overlap(np, a, z * z, 1.0 + spread)
-        below = np.expm1(cross - log_c)
-        for i in range(0, n, step):
-            rows = slice(i, i + step)
-            delta2 = (z[rows, None, :] - z) ** 2
-            log_k = closed_form.log_overlap(np, a, delta2, spread[rows, None, :] + spread)
-            log_pair = cross[rows, None] + cross - log_c
-            delta = _log_ratio(a, z[rows, None, :], z, spread[rows, None, :], spread)
-            # Where k is far above e^p e^q / c the two may be subtracted as they are.
-            near = delta < 1.0
-            small = np.exp(log_pair + log_w) * np.expm1(np.where(near, delta, 0.0))
-            large = np.exp(log_k + log_w) - np.exp(log_pair + log_w)
-            h = np.where(near, small, large)
-            h += np.exp(log_c + log_w) * below[rows, None] * below
-            h[np.arange(len(h)), np.arange(i, i + len(h))] = 0.0
-            total += float(h.sum())
-    return total / (n * (n - 1))
+        part = _row_sums(xp, z, spread, a, log_w, not unbiased)
+        sums = part if sums is None else sums + part
+    return xp.sum(sums, axis=-1) / (n * (n - 1) if unbiased else n * n)
 
 
-def _log_ratio(a: float, x: np.ndarray, y: np.ndarray, s: np.ndarray, t: np.ndarray) -> np.ndarray:
+def _row_sums(
+    xp: Namespace, z: Array, spread: Array, a: float, log_w: float, self_pairs: bool
+) -> Array:
+    """Σ_j e^(log w) h(z_i, z_j) for each i."""
+    log_c = -0.5 * z.shape[-1] * math.log1p(2.0 * a)
+    cross = closed_form.log_overlap(xp, a, z * z, 1.0 + spread)
+    below = xp.expm1(cross - log_c)
+    weight = math.exp(log_c + log_w)
+
+    def block(index: Array) -> Array:
+        x, s = (pick(xp, v, index)[..., :, None, :] for v in (z, spread))
+        y, t = z[..., None, :, :], spread[..., None, :, :]
+        log_k = closed_form.log_overlap(xp, a, (x - y) ** 2, s + t)
+        own = xp.take(cross, index, axis=-1)[..., :, None]
+        log_pair = own + cross[..., None, :] - log_c
+        delta = _log_ratio(xp, a, x, y, s, t)
+        # Where k is far above e^p e^q / c the two may be subtracted as they are.
+        near = delta < 1.0
+        small = xp.exp(log_pair + log_w) * xp.expm1(xp.where(near, delta, xp.zeros_like(delta)))
+        h = xp.where(near, small, xp.exp(log_k + log_w) - xp.exp(log_pair + log_w))
+        h = h + weight * xp.take(below, index, axis=-1)[..., :, None] * below[..., None, :]
+        return xp.sum(without_self(xp, h, index, self_pairs), axis=-1)
+
+    return by_row_blocks(block, z, z, z)
+
+
+def _log_ratio(xp: Namespace, a: float, x: Array, y: Array, s: Array, t: Array) -> Array:
     """δ of the module; the last axis is summed."""
-    both, first, second = 1.0 + a * (s + t), 1.0 + a * (1.0 + s), 1.0 + a * (1.0 + t)
+    both, first, second = a * (s + t), 1.0 + a * (1.0 + s), 1.0 + a * (1.0 + t)
     squares = (1.0 - t) * x * x / first + (1.0 - s) * y * y / second
-    logs = np.log1p(-(a * a) * (1.0 - s) * (1.0 - t) / (first * second))
-    return np.asarray(np.sum((a * x * y - 0.5 * a * a * squares) / both - 0.5 * logs, axis=-1))
+    # 1 − a²(1−s)(1−t)/(B_s B_t) = (1+2a) A/(B_s B_t), which is small where variances are large.
+    large = both > 1.0
+    inside = xp.where(large, xp.zeros_like(both), -(a * a) * (1.0 - s) * (1.0 - t))
+    apart = math.log1p(2.0 * a) + xp.log1p(both) - xp.log(first * second)
+    logs = xp.where(large, apart, xp.log1p(inside / (first * second)))
+    return xp.sum((a * x * y - 0.5 * a * a * squares) / (1.0 + both) - 0.5 * logs, axis=-1)

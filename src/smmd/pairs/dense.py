@@ -63,12 +63,13 @@ def _arange(xp: Any, like: Array, m: int) -> Array:
     return xp.arange(m, device=like.device) if kind(like) == "torch" else xp.arange(m)
 
 
-def _pick(xp: Any, values: Array, index: Array) -> Array:
+def pick(xp: Any, values: Array, index: Array) -> Array:
     """Rows ``index`` of axis −2."""
     return xp.take(values, index, axis=-2)
 
 
-def _without_self(xp: Any, values: Array, index: Array, self_pairs: bool) -> Array:
+def without_self(xp: Any, values: Array, index: Array, self_pairs: bool) -> Array:
+    """``values`` (…, rows, columns) with zero where row ``index`` meets itself."""
     if self_pairs:
         return values
     columns = _arange(xp, index, values.shape[-1])
@@ -80,9 +81,9 @@ def row_sums(rows: Array, cols: Array, radial: Radial, *, self_pairs: bool = Tru
     xp = namespace(rows)
 
     def block(index: Array) -> Array:
-        diff = _pick(xp, rows, index)[..., :, None, :] - cols[..., None, :, :]
+        diff = pick(xp, rows, index)[..., :, None, :] - cols[..., None, :, :]
         values = radial.value(xp, xp.sum(diff * diff, axis=-1))
-        return xp.sum(_without_self(xp, values, index, self_pairs), axis=-1)
+        return xp.sum(without_self(xp, values, index, self_pairs), axis=-1)
 
     return by_row_blocks(block, rows, rows, cols)
 
@@ -139,10 +140,10 @@ def overlap_row_sum(
     xp = namespace(mu)
 
     def block(index: Array) -> Array:
-        diff = _pick(xp, mu, index)[..., :, None, :] - cols_mu[..., None, :, :]
-        summed = _pick(xp, var, index)[..., :, None, :] + cols_var[..., None, :, :]
+        diff = pick(xp, mu, index)[..., :, None, :] - cols_mu[..., None, :, :]
+        summed = pick(xp, var, index)[..., :, None, :] + cols_var[..., None, :, :]
         values = overlap_terms(xp, diff * diff, summed, components)
-        return xp.sum(_without_self(xp, values, index + start, False), axis=-1)
+        return xp.sum(without_self(xp, values, index + start, False), axis=-1)
 
     return xp.sum(by_row_blocks(block, mu, mu, cols_mu), axis=-1)
 
