@@ -71,6 +71,7 @@ def prepare(
     check_choice("nan_policy", nan_policy, ("raise", "omit"))
     check_choice("rank_deficient", rank_deficient, ("raise", "project"))
     table = x if isinstance(x, Table) else as_table(x, name)
+    given = len(table.values)
     table, rows, notes = _complete_rows(table, nan_policy, name)
     n, d = table.values.shape
     if d == 0:
@@ -105,7 +106,7 @@ def prepare(
         centre,
         transform,
         rows,
-        int(len(x.values) if isinstance(x, Table) else 0) or 0,
+        given - n,
         tuple(notes),
         table.source,
     )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from scipy import stats
 
 from smmd.kernels import HenzeZirkler, Kernel
 from smmd.normality.statistics import Statistic
-from smmd.nulls import cache, henze_zirkler_law, law_for, montecarlo
+from smmd.nulls import Null, cache, henze_zirkler_law, law_for, montecarlo
 from smmd.nulls.bhep import bhep_law
 from smmd.nulls.means import mean_of_smmd
 
@@ -40,8 +41,8 @@ class Reference:
     notes: tuple[str, ...] = ()
 
     def pvalue(self, extreme: float) -> float:
-        """P(a value at least as extreme) under the null."""
-        return float(min(1.0, max(0.0, float(self.law.sf(extreme)))))
+        """P(a value at least as extreme) under the null; what underflows is tiny, not 0."""
+        return float(min(1.0, max(sys.float_info.min, float(self.law.sf(extreme)))))
 
     def standard_error(self, p: float) -> float | None:
         """Of a simulated p-value; None where nothing was simulated."""
@@ -129,7 +130,8 @@ def _analytic(statistic: Statistic, kernel: Kernel, null: str, n: int, d: int) -
             law, "analytic", f"χ² law with {degrees} degrees of freedom, as published",
             notes=(note,),
         )  # fmt: skip
-    found = (law_for if statistic.name == "smmd" else bhep_law)(kernel, null, n, d)  # type: ignore[operator]
+    lookup = law_for if statistic.name == "smmd" else bhep_law
+    found = lookup(kernel, cast(Null, null), n, d)
     if not found.valid:
         return str(found.reason)
     assert found.law is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,15 @@ class Statistic:
 
 
 def _smmd(z: Array, kernel: Kernel) -> Array:
-    return measure.smmd(z, kernel=kernel)
+    if z.ndim == 2 or kernel.adaptive:
+        return measure.smmd(z, kernel=kernel)
+    # Simulated samples have no far points that would be worth measure.smmd's second look.
+    return measure.mmd2(z, kernel) / math.sqrt(_null_variance(kernel, *z.shape[-2:]))
+
+
+@lru_cache(maxsize=256)
+def _null_variance(kernel: Kernel, n: int, d: int) -> float:
+    return measure.null_variance(n, d, kernel)
 
 
 def _bhep(z: Array, kernel: Kernel) -> Array:
