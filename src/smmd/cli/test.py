@@ -40,10 +40,10 @@ class Method(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("test")(test)
+    app.command("test")(tell)
 
 
-def test(
+def tell(
     file: Annotated[
         Path | None,
         typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ; without it, a shipped data set."),
