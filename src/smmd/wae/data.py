@@ -101,6 +101,12 @@ def load(data: Any = SUBSET, *, data_dir: Any = None, size: int | None = None) -
     )
 
 
+def is_file(data: str | Path) -> bool:
+    """Whether ``data`` is a place on disk and not the name of a data set."""
+    known = str(data) == SUBSET or str(data) in published.SETS
+    return not known and Path(data).expanduser().exists()
+
+
 def shipped() -> Dataset:
     """10,000 training and 2,000 test digits of MNIST, balanced; see shipped/ORIGIN.md."""
     source = resources.files("smmd.wae") / "shipped" / "mnist-subset.npz"

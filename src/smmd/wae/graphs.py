@@ -31,13 +31,15 @@ class Recording:
         self.unroll = min(unroll, self.steps)
         self.streams = [torch.cuda.Stream(self.device) for _ in learners]
         kept = [{name: t.clone() for name, t in learner.tensors().items()} for learner in learners]
-        with torch.cuda.device(self.device):
-            self._warm_up()
-            self.many = self._record(self.unroll)
-            self.one = self._record(1) if self.steps % self.unroll else None
-        for learner, tensors in zip(self.learners, kept, strict=True):
-            learner.restore(tensors)
-            learner.place.zero_()
+        try:
+            with torch.cuda.device(self.device):
+                self._warm_up()
+                self.many = self._record(self.unroll)
+                self.one = self._record(1) if self.steps % self.unroll else None
+        finally:
+            for learner, tensors in zip(self.learners, kept, strict=True):
+                learner.restore(tensors)
+                learner.place.zero_()
 
     def __call__(self) -> Iterator[int]:
         done = 0

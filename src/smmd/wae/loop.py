@@ -21,19 +21,12 @@ from smmd.kernels import Adaptive, Gaussian
 from smmd.wae import schedule
 from smmd.wae.config import Config
 from smmd.wae.model import Autoencoder
+from smmd.wae.ranks import Ranks
 
 #: Adam's ε as Keras has it (PyTorch's own default is 1e-8).
 EPSILON = 1e-7
 #: Images that are encoded at once outside training, and the B-statistic's number of batches.
 CHUNK, MOST_BATCHES = 1000, 50
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """This process among those that train one model together."""
-
-    rank: int = 0
-    world: int = 1
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ class Learner:
 
     def step(self) -> None:
         """One batch: look up, forward, backward, update."""
-        x = self._pixels(self.images[self.order.index_select(0, self.place)[0]])
+        x = self.pixels(self.images[self.order.index_select(0, self.place)[0]])
         noise = None if self.noise is None else self.noise.index_select(0, self.place)[0]
         self.optimizer.zero_grad(set_to_none=True)
         losses = self.module(x, noise)
@@ -107,7 +100,8 @@ class Learner:
         self.measured.index_copy_(0, self.place, losses.detach()[None])
         self.place += 1
 
-    def _pixels(self, x: Tensor) -> Tensor:
+    def pixels(self, x: Tensor) -> Tensor:
+        """Images in 0…1 as the networks take them."""
         x = x / 255 if x.dtype == torch.uint8 else x
         return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x
 
@@ -118,7 +112,7 @@ class Learner:
         config, parts, error = self.config, [], torch.zeros((), device=images.device)
         generator = torch.Generator().manual_seed(0)
         for chunk in images.split(CHUNK):
-            x = self._pixels(chunk)
+            x = self.pixels(chunk)
             z, variance = self.model.encode(x)
             error += ((self.model.decode(z) - x) ** 2).sum()
             if variance is not None:  # a draw: what the decoder will meet

@@ -122,4 +122,10 @@ def choose(quiet: bool) -> Watcher:
     """What suits where the output goes."""
     if quiet:
         return Quiet()
+    if sys.stdout.isatty():
+        try:
+            from smmd.wae.live import Live
+        except ImportError:  # rich belongs to the extra "cli"
+            return Lines()
+        return Live()
     return Lines()

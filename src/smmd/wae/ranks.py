@@ -1,0 +1,63 @@
+"""The processes that train one model together, one alone being the common case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch.distributed as dist
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among those of torch.distributed, if it was started."""
+
+    rank: int = 0
+    world: int = 1
+
+    @classmethod
+    def here(cls) -> Ranks:
+        """As ``torchrun`` and ``init_process_group`` say."""
+        if dist.is_available() and dist.is_initialized():
+            return cls(dist.get_rank(), dist.get_world_size())
+        return cls()
+
+    def agree(self, value: T) -> T:
+        """The first rank's value, on all."""
+        if self.world == 1:
+            return value
+        box = [value]
+        dist.broadcast_object_list(box, 0)
+        return box[0]
+
+    def decided(self, function: Callable[[], T]) -> T:
+        """What the function gives, or raises, on the first rank, on all."""
+        value: Any = None
+        error: Exception | None = None
+        if self.rank == 0:
+            try:
+                value = function()
+            except Exception as raised:
+                error = raised
+        error, value = self.agree((error, value))
+        if error is not None:
+            raise error
+        result: T = value
+        return result
+
+    def send(self, tensor: Tensor) -> None:
+        """Overwrite the tensor by the first rank's."""
+        if self.world > 1:
+            dist.broadcast(tensor, 0)
+
+    def mean(self, tensor: Tensor) -> Tensor:
+        """The mean over ranks."""
+        if self.world == 1:
+            return tensor
+        total = tensor.clone()
+        dist.all_reduce(total)
+        return total / self.world
