@@ -91,8 +91,11 @@ def _widened(x: Any) -> Any:
 
 def _from_objects(x: np.ndarray, name: str) -> np.ndarray:
     """An array of Python objects, if they are all numbers (None is missing)."""
+    values = np.empty(x.size)
     try:
-        return np.asarray(np.where(np.equal(x, None), np.nan, x), dtype=np.float64)
+        for k, value in enumerate(x.ravel()):
+            values[k] = np.nan if value is None else value
+        return values.reshape(x.shape)
     except (TypeError, ValueError):
         raise TypeError(
             f"{name} must hold numbers, got dtype object with values such as "

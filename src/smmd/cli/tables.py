@@ -149,14 +149,16 @@ def _choose(name: str, columns: Columns, wanted: str | None, group_by: str | Non
             raise ValueError(f"--columns {wanted} names a column twice")
     else:
         chosen = [column for column in columns if column != group_by]
-    values = {column: _numbers(columns[column]) for column in chosen}
-    odd = [column for column in chosen if values[column] is None]
+    values = {column: found for column in chosen
+              if (found := _numbers(columns[column])) is not None}  # fmt: skip
+    odd = [column for column in chosen if column not in values]
     if wanted is not None and odd:
         raise ValueError(f"{name}: {columns_phrase(odd)} is not numeric; leave it out")
-    kept = [column for column in chosen if values[column] is not None]
+    kept = list(values)
     if not kept:
         raise ValueError(f"{name} has no numeric columns; it has {quoted(list(columns))}")
-    single = all(values[column].dtype.itemsize <= 4 for column in kept)
+    single = all(values[column].dtype.kind == "f" and values[column].dtype.itemsize <= 4
+                 for column in kept)  # fmt: skip
     eps = float(np.finfo(np.float32 if single else np.float64).eps)
     table = np.empty((len(values[kept[0]]), len(kept)))
     for k, column in enumerate(kept):

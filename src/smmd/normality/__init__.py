@@ -1,13 +1,16 @@
 """Tests of multivariate normality: results, diagnosis and power."""
 
+from smmd.normality.diagnosis import Diagnosis, diagnose
 from smmd.normality.prepare import TiesWarning
 from smmd.normality.result import NormalityResult
 from smmd.normality.testing import SimulatedWarning, normality_test, threshold
 
 __all__ = [
+    "Diagnosis",
     "NormalityResult",
     "SimulatedWarning",
     "TiesWarning",
+    "diagnose",
     "normality_test",
     "threshold",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from smmd import figures
+from smmd.normality.rows import distance_law
 from smmd.nulls.montecarlo import SimulatedNull
 
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ def null_law(ax: Any, result: NormalityResult) -> None:
     left, right = min(low, shown) - 0.05 * span, max(high, shown) + 0.08 * span
     if isinstance(law, SimulatedNull):
         ax.hist(law.values, bins=60, density=True, color=figures.PALE)
-        ax.hist(law.values[law.values > result.threshold], bins=np.linspace(low, high, 61),
-                weights=np.full(np.sum(law.values > result.threshold),
-                                60.0 / (span * law.values.size)),
-                color=figures.RED, alpha=0.35)  # fmt: skip
+        beyond = law.values[law.values > result.threshold]
+        share = np.full(beyond.size, 60.0 / (span * law.values.size))
+        bins = np.linspace(low, high, 61)
+        ax.hist(beyond, bins=bins, weights=share, color=figures.RED, alpha=0.35)
     else:
         x = np.linspace(left, min(right, high + 0.3 * span), 500)
         y = np.asarray(law.pdf(x))  # type: ignore[attr-defined]
@@ -58,16 +59,15 @@ def null_law(ax: Any, result: NormalityResult) -> None:
     ax.axvline(result.threshold, color=figures.GREY, lw=0.9, ls=(0, (4, 3)))
     ax.annotate(
         f"threshold {result.threshold:.3g}\n(level {result.alpha:g})",
-        (result.threshold, 0.62 * top), (4, 0), textcoords="offset points",
+        (result.threshold, 0.6 * top), (4, 0), textcoords="offset points",
         color=figures.GREY, fontsize=8,
     )  # fmt: skip
-    ax.plot([shown, shown], [0, 0.9 * top], color=colour, lw=2.0)
-    arrow = " →" if off_scale else ""
+    ax.plot([shown, shown], [0, 0.97 * top], color=colour, lw=2.0)
+    beside = shown > left + 0.7 * (right - left)
     ax.annotate(
-        f"{result.label} = {result.statistic:.3g}{arrow}\np = {_p(result.pvalue)}",
-        (shown, 0.9 * top), (-4 if shown > 0.5 * (left + right) else 4, 0),
-        textcoords="offset points", va="top", color=colour,
-        ha="right" if shown > 0.5 * (left + right) else "left",
+        f"{result.label} = {result.statistic:.3g}{' →' * off_scale}\np = {_p(result.pvalue)}",
+        (shown, 0.97 * top), (-4 if beside else 4, 0), textcoords="offset points",
+        va="top", color=colour, ha="right" if beside else "left",
     )  # fmt: skip
     ax.set(xlim=(left, right), ylim=(0.0, 1.08 * top), yticks=[], xlabel=result.label)
     ax.spines["left"].set_visible(False)
@@ -99,15 +99,3 @@ def distances(ax: Any, squared: np.ndarray, n: int, d: int, null: str) -> None:
     ax.set(xlabel="distance expected of a normal sample", ylabel="Mahalanobis distance of the rows")
     ax.set_title("Distances of the rows from the centre")
     ax.legend(loc="upper left", fontsize=8)
-
-
-def distance_law(n: int, d: int, null: str) -> Any:
-    """The law of one row's squared distance: χ²; for "normal" with its own covariance, beta.
-
-    With mean and n−1 covariance of the sample itself, n d²/(n−1)² ~ Beta(d/2, (n−d−1)/2).
-    """
-    if null == "normal":
-        return stats.beta(d / 2, (n - d - 1) / 2, scale=(n - 1) ** 2 / n)
-    if null == "diagonal" and d == 1:
-        return stats.beta(0.5, (n - 2) / 2, scale=(n - 1) ** 2 / n)
-    return stats.chi2(d)
