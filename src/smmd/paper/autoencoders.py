@@ -41,15 +41,14 @@ def codes(
     train, test = (_pixels(x, device) for x in (images, held_out))
     nets = _Nets(train.shape[1], dimensions, seed, device)
     optimizer = torch.optim.Adam(nets.parameters, lr=RATE, fused=device != "cpu")
-    order = torch.Generator(device="cpu").manual_seed(seed)
+    order = torch.Generator(device=device).manual_seed(seed)
     step = _stepper(nets, optimizer, train, device)
     size = min(BATCH, len(train))
     for epoch in range(epochs):
         progress(epoch)
         # Every net sees the images in its own order.
-        shuffled = torch.stack(
-            [torch.randperm(len(train), generator=order) for _ in dimensions]
-        ).to(device)
+        shape = (len(dimensions), len(train))
+        shuffled = torch.rand(shape, generator=order, device=device).argsort(1)
         for start in range(0, len(train) - size + 1, size):
             step(shuffled[:, start : start + size])
     errors = torch.zeros(len(dimensions), device=device)

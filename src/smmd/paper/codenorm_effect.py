@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from smmd import code_normalize, figures, smmd
+from smmd import code_normalize, figures
+from smmd.kernels import Gaussian
 from smmd.nulls import Null, analytic_law
 from smmd.paper.items import Item
+from smmd.paper.many import Batch, to_numpy
 from smmd.paper.model import Cell, Result, Table
-from smmd.paper.work import N, Work, batches
+from smmd.paper.work import N, Work
 
 D, SCALE = 8, 1 / 4
 NULLS: dict[str, Null] = {"before": "standard", "after": "diagonal"}
@@ -20,11 +22,11 @@ _EDGES = np.linspace(-4.0, 5.0, 91)
 
 def compute(work: Work) -> Result:
     def both() -> dict[str, Any]:
-        before, after = [], []
-        for z in batches(work.rng("samples"), work.sizes.violin, N, D):
-            here = iter([z])
-            before.append(work.values(lambda x: smmd(x, SCALE), here))
-            after.append(work.values(lambda x: smmd(code_normalize(x), SCALE), iter([z])))
+        before: list[np.ndarray] = []
+        after: list[np.ndarray] = []
+        for z in work.batches(work.draws("samples"), work.sizes.violin, D):
+            for values, x in ((before, z), (after, code_normalize(z))):
+                values.append(to_numpy(Batch(x).closed_form(Gaussian(SCALE), standardized=True)))
         return {
             name: _summary(np.concatenate(parts))
             for name, parts in (("before", before), ("after", after))

@@ -13,16 +13,18 @@ each number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from smmd import effect_size, mmd2, mmd2_two_sample
+from smmd import effect_size
 from smmd.kernels import IMQ, Gaussian, HenzeZirkler, Kernel, Sliced
+from smmd.paper import many
+from smmd.paper.many import Batch
 from smmd.paper.model import Cell, Table, rounding
-from smmd.paper.work import DIMENSIONS, N, Work, counts, to_numpy
+from smmd.paper.work import DIMENSIONS, Draw, N, Work
 
 #: The paper's repeats for each τ.
 PAPER_REPEATS = 200
@@ -32,8 +34,6 @@ ENOUGH_GROUPS = 30
 RBF_SCALES = ("2", "1", "1/2", "1/4", "1/8", "1/16", "1/32")
 IMQ_SCALES = (*RBF_SCALES, "1/64", "1/128", "1/256", "1/512", "1/1024")
 HZ, HZ_FORMULA = "HZ", "HZ as in its formula"
-
-Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ METHODS = (
     Method("an IMQ", "Analytic IMQ (new)", IMQ_SCALES, _imq),
     Method("an sliced", "Exact sliced (new)", RBF_SCALES, _sliced),
 )
+#: Methods that share kernels, and with them the sums over the sample's own pairs.
+FAMILIES = (METHODS[:2], METHODS[2:4], METHODS[4:])
 
 
 def taus(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
@@ -85,85 +87,91 @@ def taus(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
     the sampling law itself.  With too few groups it is the delta method's.
     """
     tau = float(effect_size(first, second))
-    error = delta_error(first, second, len(first))
-    groups = len(first) // PAPER_REPEATS
+    error = delta_error(first, second, len(first), len(second))
+    groups = min(len(first), len(second)) // PAPER_REPEATS
     if groups < ENOUGH_GROUPS:
-        return tau, error, delta_error(first, second, PAPER_REPEATS)
+        return tau, error, delta_error(first, second, PAPER_REPEATS, PAPER_REPEATS)
     a, b = (v[: groups * PAPER_REPEATS].reshape(groups, PAPER_REPEATS) for v in (first, second))
     signs = np.sign(a.mean(axis=1) - b.mean(axis=1)) * np.sign(first.mean() - second.mean())
-    each = signs * to_numpy(effect_size(a, b))
+    each = signs * np.asarray(effect_size(a, b))
     return tau, error, float(np.sqrt(np.mean((each - tau) ** 2)))
 
 
-def delta_error(first: np.ndarray, second: np.ndarray, repeats: int) -> float:
-    """The standard error of τ from ``repeats`` values a side, to first order in 1/repeats.
+def delta_error(first: np.ndarray, second: np.ndarray, *repeats: float) -> float:
+    """The standard error of τ from so many values on either side, to first order in 1/repeats.
 
-    With skewness g and kurtosis k, Var(SD) = SD²(k − (R−3)/(R−1))/(4R), Cov(mean, SD) = SD²·g/(2R).
+    With skewness g and kurtosis k, Var(SD) = SD²(k − 1 + 2/(R−1))/(4R), Cov(mean, SD) = SD²·g/(2R).
     """
     tau = float(effect_size(first, second))
     sds, variance, of_sds, covariance = [], 0.0, 0.0, 0.0
     towards = 1.0 if first.mean() >= second.mean() else -1.0
-    for values, sign in ((first, towards), (second, -towards)):
+    for values, sign, count in zip((first, second), (towards, -towards), repeats, strict=True):
         centred = values - values.mean()
         sd = float(values.std(ddof=1))
         skewness, kurtosis = (float(np.mean(centred**k)) / sd**k for k in (3, 4))
         sds.append(sd)
-        variance += sd**2 / repeats
-        of_sds += sd**2 * (kurtosis - (repeats - 3) / (repeats - 1)) / (4 * repeats)
-        covariance += sign * sd**2 * skewness / (2 * repeats)
+        variance += sd**2 / count
+        of_sds += sd**2 * (kurtosis - 1.0 + 2.0 / (count - 1.0)) / (4.0 * count)
+        covariance += sign * sd**2 * skewness / (2.0 * count)
     mean_sd = 0.5 * sum(sds)
     total = variance + tau**2 * of_sds / 4.0 - tau * covariance
     return math.sqrt(max(total, 0.0)) / mean_sd
 
 
-def estimates(work: Work, d: int, draw: Draw | None, method: Method, key: object = "") -> Any:
-    """{scale: values} of one method on one side; ``draw`` None is N(0, I).
+Values = dict[str, dict[str, np.ndarray]]
 
-    The same key gives the same samples, whatever the method.
+
+def estimates(work: Work, d: int, repeats: int, draw: Draw | None, key: object = "") -> Values:
+    """{method: {scale: values}} on one side; ``draw`` None is N(0, I).
+
+    All methods and scales see the same samples, and the sampled ones the same references.
     """
-    repeats = work.sizes.sampled if method.sampled else work.sizes.analytic
     side = "normal" if draw is None else "alternative"
-    rng, of_reference = work.rng(d, side, key), work.rng(d, side, "reference", key)
-    values: dict[str, list[np.ndarray]] = {scale: [] for scale in method.scales}
-    for z in _samples(rng, repeats, d, draw):
-        here = work.on_device(z)
-        if method.sampled:
-            reference = work.on_device(of_reference.standard_normal(z.shape))
-        for scale in method.scales:
-            kernel = method.kernel(scale, d)
-            found = (
-                mmd2_two_sample(here, reference, kernel) if method.sampled else mmd2(here, kernel)
-            )
-            values[scale].append(to_numpy(found))
-    return {scale: np.concatenate(parts) for scale, parts in values.items()}
+    ours, theirs = work.draws(d, side, key), work.draws(d, side, "reference", key)
+    parts: dict[str, dict[str, list[np.ndarray]]] = {
+        method.name: {scale: [] for scale in method.scales} for method in METHODS
+    }
+    for z in work.batches(ours, repeats, d, draw):
+        batch, reference = Batch(z), Batch(theirs.normal(*z.shape))
+        across = batch.to(reference)
+        for family in FAMILIES:
+            for scale in family[0].scales:
+                kernel = family[0].kernel(scale, d)
+                between = batch.mean_of_pairs(kernel)
+                for method in family:
+                    if method.sampled:
+                        found = many.two_sample(batch, reference, across, kernel, between)
+                    else:
+                        found = batch.closed_form(kernel, between=between)
+                    parts[method.name][scale].append(many.to_numpy(found))
+    return {
+        method: {scale: np.concatenate(found) for scale, found in scales.items()}
+        for method, scales in parts.items()
+    }
 
 
-def _samples(
-    rng: np.random.Generator, repeats: int, d: int, draw: Draw | None
-) -> Iterator[np.ndarray]:
-    for count in counts(repeats, d):
-        yield rng.standard_normal((count, N, d)) if draw is None else draw(rng, count)
-
-
-def compare(
-    work: Work, d: int, draw: Draw, methods: tuple[Method, ...] = METHODS, key: object = ""
-) -> dict[str, dict[str, dict[str, Any]]]:
+def compare(first: Values, second: Values) -> dict[str, dict[str, dict[str, Any]]]:
     """{method: {scale: τ, errors, and the five numbers of both boxes}} at one dimension."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for method in methods:
-        first = estimates(work, d, None, method, key)
-        second = estimates(work, d, draw, method, key)
-        found[method.name] = {}
-        for scale in method.scales:
-            a, b = first[scale], second[scale]
+    for method, scales in first.items():
+        found[method] = {}
+        for scale, a in scales.items():
+            b = second[method][scale]
             tau, error, of_paper = taus(a, b)
-            found[method.name][scale] = {
+            found[method][scale] = {
                 "tau": tau,
                 "error": error,
                 "paper_error": of_paper,
+                "common": delta_error(a, b, len(a), math.inf),
                 "boxes": [five_numbers(v[:PAPER_REPEATS]) for v in (a, b)],
             }
     return found
+
+
+def experiment(work: Work, d: int, draw: Draw) -> dict[str, dict[str, dict[str, Any]]]:
+    """The whole comparison at one dimension against one alternative."""
+    repeats = work.sizes.repeats
+    return compare(estimates(work, d, repeats, None), estimates(work, d, repeats, draw))
 
 
 def five_numbers(values: np.ndarray) -> list[float]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from smmd.paper import boxes, discrimination
+from smmd.paper.draws import Draws
 from smmd.paper.items import Item
 from smmd.paper.model import Result
-from smmd.paper.work import DIMENSIONS, N, Work
+from smmd.paper.work import DIMENSIONS, Draw, N, Work
 
 #: As printed, over d = 1, 2, 4, 8, 16, 32.
 PRINTED: dict[str, dict[str, tuple[str, ...]]] = {
@@ -51,11 +50,11 @@ PRINTED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def uniform(d: int) -> discrimination.Draw:
+def uniform(d: int) -> Draw:
     """Samples of U[−√3, √3]^d, which has the mean and the variances of N(0, I)."""
 
-    def draw(rng: np.random.Generator, count: int) -> np.ndarray:
-        return rng.uniform(-(3.0**0.5), 3.0**0.5, (count, N, d))
+    def draw(stream: Draws, count: int) -> Any:
+        return stream.uniform(-(3.0**0.5), 3.0**0.5, count, N, d)
 
     return draw
 
@@ -64,7 +63,7 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
     found = {}
     for i, d in enumerate(dimensions):
         found[d] = work.part(
-            f"d={d}", i / len(dimensions), partial(discrimination.compare, work, d, uniform(d))
+            f"d={d}", i / len(dimensions), partial(discrimination.experiment, work, d, uniform(d))
         )
     shown = 8 if 8 in found else dimensions[-1]
     return Result(
@@ -95,6 +94,6 @@ ITEM = Item(
     place="Table “Discrimination-power-table-unifrom” and its box plot (d = 8)",
     about="How well does each estimator tell 100 points of N(0, I) from 100 uniform points?",
     compute=compute,
-    uses=("analytic", "sampled"),
+    uses=("repeats",),
     draw=draw,
 )

@@ -10,21 +10,23 @@ import numpy as np
 
 from smmd import figures, mmd2, optimal_shift, smmd
 from smmd.kernels import Gaussian
+from smmd.paper.draws import Draws
 from smmd.paper.items import Item
+from smmd.paper.many import to_numpy
 from smmd.paper.model import Cell, Result, Table
-from smmd.paper.work import N, Work, to_numpy
+from smmd.paper.work import N, Work
 
 D, SCALE = 2, 1 / 4
-_GRID = np.linspace(-1.0, 1.0, 21)
+_GRID = np.linspace(-1.0, 1.0, 11)
 
 
-def skewed(rng: np.random.Generator) -> np.ndarray:
+def skewed(stream: Draws) -> np.ndarray:
     """A sample whose mean and mode lie apart: exponential coordinates, mean 0 and variance 1."""
-    return rng.exponential(size=(N, D)) - 1.0
+    return -np.log1p(-to_numpy(stream.uniform(0.0, 1.0, N, D))) - 1.0
 
 
 def compute(work: Work) -> Result:
-    samples = [skewed(work.rng(i)) for i in range(work.sizes.shifts)]
+    samples = [skewed(work.draws(i)) for i in range(work.sizes.shifts)]
     found = work.part("shifts", 0.0, lambda: [_one(z) for z in samples])
     columns = {key: np.array([one[key] for one in found]) for key in found[0] if key != "shift"}
     count = len(samples)
@@ -105,12 +107,12 @@ def _density(z: np.ndarray, at: np.ndarray, squared_width: float) -> np.ndarray:
 
 
 def refine(height: Any) -> np.ndarray:
-    """The maximizer over the plane, by grids that shrink fivefold around the best point."""
+    """The maximizer over the plane, by grids that shrink threefold around the best point."""
     centre, reach = np.zeros(D), 3.0
     while reach > 1e-6:
         grid = centre + reach * np.array(list(itertools.product(_GRID, repeat=D)))
         centre = grid[int(np.argmax(height(grid)))]
-        reach /= 5.0
+        reach /= 3.0
     return centre
 
 

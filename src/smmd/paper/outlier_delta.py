@@ -11,8 +11,9 @@ from smmd import null_variance, outlier_delta
 from smmd.kernels import IMQ, Gaussian, Kernel
 from smmd.paper.discrimination import number
 from smmd.paper.items import Item
+from smmd.paper.many import to_numpy
 from smmd.paper.model import Cell, Result, Table
-from smmd.paper.work import DIMENSIONS, N, Work, batches, to_numpy
+from smmd.paper.work import DIMENSIONS, N, Work
 
 SCALES = ("1", "1/4", "1/8", "1/16")
 KERNELS = ("RBF", "IMQ")
@@ -58,17 +59,16 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
 
 
 def _deltas(work: Work, d: int) -> list[list[object]]:
+    cases = {(name, scale): kernel(name, scale) for name in KERNELS for scale in SCALES}
+    parts: dict[tuple[str, str], list[np.ndarray]] = {case: [] for case in cases}
+    for z in work.batches(work.draws(d), work.sizes.deltas, d):
+        for case, chosen in cases.items():
+            parts[case].append(to_numpy(outlier_delta(z, chosen)))
     found: list[list[object]] = []
-
-    for name in KERNELS:
-        for scale in SCALES:
-            chosen = kernel(name, scale)
-            unit = math.sqrt(null_variance(N, d, chosen))
-            stream = batches(work.rng(d), work.sizes.deltas, N, d)
-            values = np.concatenate(
-                [to_numpy(outlier_delta(work.on_device(z), chosen)) for z in stream]
-            )
-            found.append([name, scale, float(values.mean()) / unit, float(values.std()) / unit])
+    for case, values in parts.items():
+        unit = math.sqrt(null_variance(N, d, cases[case]))
+        changes = np.concatenate(values) / unit
+        found.append([*case, float(changes.mean()), float(changes.std())])
     return found
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from smmd.paper import boxes, discrimination
+from smmd.paper.draws import Draws
 from smmd.paper.items import Item
 from smmd.paper.model import Result
 from smmd.paper.work import N, Work
@@ -15,15 +14,15 @@ D = 4
 FAR = 100.0
 
 
-def with_outlier(rng: np.random.Generator, count: int) -> np.ndarray:
+def with_outlier(stream: Draws, count: int) -> Any:
     """N(0, I) samples whose first point is replaced by 100·(1, 1, 1, 1)."""
-    z = rng.standard_normal((count, N, D))
+    z = stream.normal(count, N, D)
     z[:, 0] = FAR
     return z
 
 
 def compute(work: Work) -> Result:
-    found = work.part("d=4", 0.0, lambda: discrimination.compare(work, D, with_outlier))
+    found = work.part("d=4", 0.0, lambda: discrimination.experiment(work, D, with_outlier))
     table = discrimination.table(
         "tau-outlier", "τ between N(0, I) and the same with one far point", {D: found}, {}
     )
@@ -47,6 +46,6 @@ ITEM = Item(
     place="Figure “Outlier-discrimination-experimen”",
     about="Does any estimator notice that one of 100 points lies at 100·(1, 1, 1, 1)?",
     compute=compute,
-    uses=("analytic", "sampled"),
+    uses=("repeats",),
     draw=draw,
 )

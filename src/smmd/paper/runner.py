@@ -51,6 +51,14 @@ def reproduce(
     for item in chosen:
         if stored(item, folder, settings) is None:
             _compute(item, folder, settings, show)
+        else:
+            show(item, "stored before", 1.0)
+    return write_page(folder)
+
+
+def write_page(out: str | os.PathLike[str]) -> Path:
+    """The page of whatever results the folder holds; its path."""
+    folder = Path(out)
     page.write(folder, {item: found for item in registry.ITEMS if (found := _load(item, folder))})
     return folder / "index.html"
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from smmd import figures, smmd
-from smmd.kernels import HenzeZirkler
+from smmd import figures
+from smmd.kernels import Gaussian, HenzeZirkler
 from smmd.nulls import Null, analytic_law
 from smmd.nulls.montecarlo import SimulatedNull, normalize
 from smmd.paper.discrimination import HZ, HZ_FORMULA, number
 from smmd.paper.items import Item
+from smmd.paper.many import Batch, to_numpy
 from smmd.paper.model import Cell, Result, Table, rounding
-from smmd.paper.work import DIMENSIONS, N, Work, batches, to_numpy
+from smmd.paper.work import DIMENSIONS, N, Work
 
 ALPHA = 0.05
 #: The paper does not say how many samples its thresholds come from; its validation uses 10,000.
@@ -118,11 +119,12 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
 
 def _thresholds(work: Work, d: int) -> dict[str, dict[str, list[float]]]:
     values: dict[str, dict[str, list[Any]]] = {k: {s: [] for s in SCALES} for k in PRINTED[d]}
-    for z in batches(work.rng(d), work.sizes.thresholds, N, d):
+    for z in work.batches(work.draws(d), work.sizes.thresholds, d):
         for kind, parts in values.items():
-            here = normalize(work.on_device(z), TYPES[kind])
+            batch = Batch(normalize(z, TYPES[kind]))
             for scale in SCALES:
-                parts[scale].append(to_numpy(smmd(here, gamma2(scale, d) / d)))
+                kernel = Gaussian(gamma2(scale, d) / d)
+                parts[scale].append(to_numpy(batch.closed_form(kernel, standardized=True)))
     return {
         kind: {scale: _quantile(found) for scale, found in parts.items()}
         for kind, parts in values.items()

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from smmd import figures, smmd
+from smmd import figures
+from smmd.kernels import Gaussian
 from smmd.nulls.moments import null_moments
 from smmd.paper.discrimination import RBF_SCALES, number
 from smmd.paper.items import Item
+from smmd.paper.many import Batch, to_numpy
 from smmd.paper.model import Cell, Result, Table
-from smmd.paper.work import DIMENSIONS, N, Work, batches
+from smmd.paper.work import DIMENSIONS, N, Work
 
 #: What of a violin is drawn: the outer tails run off the page.
 _EDGES = np.linspace(-4.0, 6.0, 81)
@@ -61,9 +63,11 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
 
 def _violins(work: Work, d: int) -> dict[str, Any]:
     parts: dict[str, list[np.ndarray]] = {scale: [] for scale in RBF_SCALES}
-    for z in batches(work.rng(d), work.sizes.violin, N, d):
-        for scale in RBF_SCALES:
-            parts[scale].append(work.values(partial(smmd, scale=number(scale)), iter([z])))
+    for z in work.batches(work.draws(d), work.sizes.violin, d):
+        batch = Batch(z)
+        for scale, values in parts.items():
+            kernel = Gaussian(number(scale))
+            values.append(to_numpy(batch.closed_form(kernel, standardized=True)))
     return {scale: _summary(np.concatenate(values)) for scale, values in parts.items()}
 
 

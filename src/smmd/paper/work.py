@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import platform
-import zlib
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,9 +17,10 @@ from typing import Any
 import numpy as np
 
 import smmd as package
-from smmd import arrays
 from smmd.errors import MissingExtra
 from smmd.files import atomic_write
+from smmd.paper import draws, many
+from smmd.paper.draws import Draws
 
 #: The paper's sample size.
 N = 100
@@ -31,15 +34,15 @@ class Sizes:
 
     #: Samples for each violin and histogram (the paper: 10,000).
     violin: int = 10_000
-    #: Samples behind each τ of a closed-form and of a sampled method (the paper: 200).
-    analytic: int = 1_000
-    sampled: int = 500
+    #: Samples on each side behind each τ (the paper: 200).
+    repeats: int = 1_000
     thresholds: int = 10_000
-    shifts: int = 40
+    shifts: int = 20
     deltas: int = 10_000
-    #: Auto-encoders trained for each dimension, and for how many epochs.
+    #: Auto-encoders trained for each dimension, for how many epochs, and samples from each.
     encoders: int = 3
     encoder_epochs: int = 20
+    encoder_repeats: int = 500
     #: WAEs trained for each version; their preset, and how many epochs if not the preset's own.
     waes: int = 2
     wae_preset: str = "quick"
@@ -53,13 +56,13 @@ class Sizes:
 
 QUICK = Sizes()
 FULL = Sizes(
-    analytic=10_000,
-    sampled=10_000,
+    repeats=10_000,
     thresholds=40_000,
-    shifts=200,
+    shifts=100,
     deltas=40_000,
     encoders=10,
     encoder_epochs=50,
+    encoder_repeats=2_000,
     waes=10,
     wae_preset="paper",
 )
@@ -91,6 +94,8 @@ class Settings:
 
 
 Progress = Callable[[str, float], None]
+#: A stream of random numbers and a count to as many samples (count, n, d).
+Draw = Callable[[Draws, int], Any]
 
 
 def silent(message: str, share: float) -> None:
@@ -104,25 +109,21 @@ class Work:
         self, item: str, settings: Settings, folder: Path, progress: Progress = silent
     ) -> None:
         self.item, self.settings, self.sizes = item, settings, settings.sizes
-        self._folder, self._progress = folder, progress
+        self.folder, self._progress = folder, progress
         self.device = device(settings.device)
+        #: Seconds that an interrupted run spent on parts which this one only read.
+        self.spent_before = 0.0
 
-    def rng(self, *keys: object) -> np.random.Generator:
+    def draws(self, *keys: object) -> Draws:
         """Random numbers that depend on seed, item and keys only, not on what ran before."""
-        return np.random.default_rng([self.settings.seed, _code(self.item), *map(_code, keys)])
+        return draws.draws(self.device, self.settings.seed, self.item, *keys)
 
-    def on_device(self, z: np.ndarray) -> Any:
-        """``z`` where the work is done: a GPU if there is one."""
-        if self.device == "cpu":
-            return z
-        import torch
-
-        return torch.as_tensor(z, device=self.device)
-
-    def values(self, statistic: Callable[[Any], Any], samples: Iterator[np.ndarray]) -> np.ndarray:
-        """The statistic of every sample (…, n, d) of the stream of batches."""
-        parts = [to_numpy(statistic(self.on_device(z))) for z in samples]
-        return np.concatenate(parts)
+    def batches(self, stream: Draws, total: int, d: int, draw: Draw | None = None) -> Iterator[Any]:
+        """``total`` samples (count, N, d) some at a time: standard normal, or as ``draw`` says."""
+        step = many.at_once(self.device, d, N)
+        for start in range(0, total, step):
+            count = min(step, total - start)
+            yield stream.normal(count, N, d) if draw is None else draw(stream, count)
 
     def show(self, message: str, share: float) -> None:
         """Tell how far the item is."""
@@ -131,39 +132,23 @@ class Work:
     def part(self, name: str, share: float, compute: Callable[[], Any]) -> Any:
         """``compute()``, or what an interrupted run had already stored for it (JSON values)."""
         self._progress(name, share)
-        path = self._folder / f"{_safe(name)}.json"
-        if path.is_file():
-            try:
-                return json.loads(path.read_text(encoding="utf-8"))
-            except ValueError:
-                path.unlink()
+        path = self.folder / f"{_safe(name)}.json"
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            self.spent_before += found["seconds"]
+            return found["value"]
+        start = time.perf_counter()
         value = compute()
-        atomic_write(path, json.dumps(value))
-        return json.loads(path.read_text(encoding="utf-8"))
+        seconds = round(time.perf_counter() - start, 3)
+        text = json.dumps({"seconds": seconds, "value": value})
+        atomic_write(path, text)
+        return json.loads(text)["value"]
 
     def forget_parts(self) -> None:
         """Remove the parts, once the whole is stored."""
-        if self._folder.is_dir():
-            for path in self._folder.iterdir():
-                path.unlink()
-            self._folder.rmdir()
-
-
-def to_numpy(values: Any) -> np.ndarray:
-    return np.asarray(arrays.to_numpy(values, "the reproduction"), dtype=np.float64)
-
-
-def counts(total: int, d: int, n: int = N) -> Iterator[int]:
-    """How many samples to hold at once: some 64 MB of them, and 1 GB of their pairs on a GPU."""
-    step = max(1, min((1 << 23) // (n * d), (1 << 27) // (n * n)))
-    for start in range(0, total, step):
-        yield min(step, total - start)
-
-
-def batches(rng: np.random.Generator, total: int, n: int, d: int) -> Iterator[np.ndarray]:
-    """``total`` standard normal samples, some at a time."""
-    for count in counts(total, d, n):
-        yield rng.standard_normal((count, n, d))
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # the folder of all unfinished items, if empty
+            self.folder.parent.rmdir()
 
 
 def device(asked: str | None = None) -> str:
@@ -183,27 +168,35 @@ def device(asked: str | None = None) -> str:
     return "cpu"
 
 
-def versions(used: str) -> dict[str, str]:
+def versions(used: str, torch_too: bool = False) -> dict[str, str]:
     """What computed: the machine in words, and the versions that matter."""
     import scipy
 
     found = {
-        "device": f"{os.cpu_count()} CPU cores",
+        "device": _cpu_name(),
         "smmd": package.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
     }
-    if used != "cpu":
+    if used != "cpu" or torch_too:
         import torch
 
         found["torch"] = torch.__version__
+    if used != "cpu":
         found["device"] = torch.cuda.get_device_name(torch.device(used))
     return found
 
 
-def _code(key: object) -> int:
-    return zlib.crc32(str(key).encode("utf-8"))
+def _cpu_name() -> str:
+    """The processor in words, where Linux tells."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = f"{count} CPU core" + ("" if count == 1 else "s")
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line for line in lines if line.startswith("model name"))
+        return f"{cores}, {name.partition(':')[2].strip()}"
+    return cores
 
 
 def _safe(name: str) -> str:
