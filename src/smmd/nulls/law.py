@@ -130,9 +130,18 @@ def henze_zirkler_law(n: int, d: int) -> NullLaw:
     if n < 2:
         raise ValueError(f"n must be at least 2, got {n}; collect more rows")
     gamma2 = 2.0 * ((2.0 * d + 1.0) * n / 4.0) ** (-2.0 / (d + 4.0))
-    spectrum = projected_spectrum("normal", d, gamma2)
+    return published_law("normal", n, d, gamma2)
+
+
+@lru_cache(maxsize=512)
+def published_law(null: Null, n: int, d: int, gamma2: float) -> NullLaw:
+    """What Henze and Zirkler do, at any width and null: log-normal with the limit's moments.
+
+    Of n MMD^2_b with 1/n (co)variances: mean T_1, variance 2 T_2, whatever n.
+    """
+    spectrum = projected_spectrum(null, d, gamma2)
     mean, sd = spectrum.trace(1), sqrt(2.0 * spectrum.trace(2))
-    return _lognormal("normal", n, d, gamma2, mean, sd, "as published; its level is not exact")
+    return _lognormal(null, n, d, gamma2, mean, sd, "as published; its level is not exact")
 
 
 def _lognormal(

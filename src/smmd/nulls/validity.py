@@ -1,14 +1,28 @@
 """Where the analytic laws keep their level, by the committed calibration grid.
 
-`benchmarks/results/calibration.csv` is the measurement, `docs/calibration.md` its tables.
+`benchmarks/results/calibration.csv` is the measurement, `docs/calibration.md` its tables, and
+`tests/nulls/test_region.py` holds the region against the simulated quantiles.
 """
 
 from smmd.nulls.estimated import least_sample_size
 from smmd.nulls.moments import NullMoments
 from smmd.nulls.spectrum import Null
 
+#: Outside these no law is even computed.
 LEAST_N = 10
 LARGEST_D = 64
+
+#: From here on any dimension; fewer rows do where there are few columns.
+MANY_ROWS = 50
+FEW_ROWS, FEW_COLUMNS = 20, 4
+#: Rows for every column, where a covariance is estimated.
+ROWS_PER_COLUMN = 5
+#: Rarer coincidences than this make the law's tail depend on more than its first moments.
+LARGEST_SKEWNESS = 2.5
+#: Scales s = gamma^2/d that were measured; narrow kernels only in few dimensions.
+NARROWEST, WIDEST = 1 / 32, 4.0
+MANY_COLUMNS, NARROWEST_IN_MANY = 16, 1 / 8
+_ROUNDING = 1e-9
 
 
 def out_of_reach(null: Null, n: int, d: int) -> str:
@@ -23,5 +37,54 @@ def out_of_reach(null: Null, n: int, d: int) -> str:
 
 def verdict(null: Null, n: int, d: int, gamma2: float, moments: NullMoments) -> tuple[bool, str]:
     """Whether p-values keep their level, and if not, why."""
-    reason = out_of_reach(null, n, d)
+    reason = (
+        out_of_reach(null, n, d)
+        or _too_few_rows(null, n, d)
+        or _wrong_width(d, gamma2)
+        or _too_skewed(moments)
+    )
     return not reason, reason
+
+
+def _too_few_rows(null: Null, n: int, d: int) -> str:
+    least = FEW_ROWS if d <= FEW_COLUMNS else MANY_ROWS
+    if null == "normal":
+        least = max(least, ROWS_PER_COLUMN * d)
+    if n >= least:
+        return ""
+    return f"n = {n} is below {least}, from where on its level is right with d = {d}"
+
+
+def _wrong_width(d: int, gamma2: float) -> str:
+    scale = gamma2 / d
+    least = NARROWEST_IN_MANY if d >= MANY_COLUMNS else NARROWEST
+    if scale < least * (1.0 - _ROUNDING):
+        return (
+            f"scale s = {scale:.4g} is below {least:g}, and p-values of so narrow a kernel hang "
+            f"on rare close pairs with d = {d}"
+        )
+    if scale > WIDEST * (1.0 + _ROUNDING):
+        return f"scale s = {scale:.4g} is above {WIDEST:g}, the widest kernel that was calibrated"
+    return ""
+
+
+def _too_skewed(moments: NullMoments) -> str:
+    if moments.skewness < LARGEST_SKEWNESS:
+        return ""
+    return (
+        f"the law's skewness, {moments.skewness:.1f}, is above {LARGEST_SKEWNESS}, "
+        "up to which its level is right"
+    )
+
+
+def in_words() -> str:
+    """The region as the documentation gives it."""
+    return "\n".join(
+        (
+            f"- n ≥ {MANY_ROWS}, or n ≥ {FEW_ROWS} with d ≤ {FEW_COLUMNS}; d ≤ {LARGEST_D};",
+            f"- n ≥ {ROWS_PER_COLUMN} d where the covariance is estimated (null “normal”);",
+            f"- {NARROWEST:g} ≤ s ≤ {WIDEST:g}, and s ≥ {NARROWEST_IN_MANY:g} from d = "
+            f"{MANY_COLUMNS} on (s = γ²/d);",
+            f"- the law's own skewness is below {LARGEST_SKEWNESS:g}.",
+        )
+    )
