@@ -4,6 +4,8 @@
     run = smmd.wae.load("runs/digits")
     codes = run.encode(run.dataset().test)                    # (n, d), NumPy in and out
     images = run.decode(codes)                                # (n, channels, height, width), 0…1
+    print(smmd.wae.evaluate(run))                             # what `smmd evaluate` prints
+    smmd.wae.report.write(run)                                # report.html in the run's folder
 
 The run folder
 --------------
@@ -11,6 +13,7 @@ config.json                          options, seed, versions, data's name, shape
 log.jsonl                            one line per finished epoch (``run.LOG_FIELDS``)
 checkpoints/epoch-0012.safetensors   weights, optimizer, running statistics
 checkpoints/epoch-0012.json          its checksum, the schedule's place, monitors; written last
+evaluation.json, report.html         the test set in numbers, and everything on one page
 tensorboard/                         the same curves and some images, if tensorboard is installed
 
 A run with several seeds is a folder of such folders, ``seed-0``, ``seed-1``, ...
@@ -23,20 +26,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from smmd.wae.config import Config
     from smmd.wae.data import Dataset
+    from smmd.wae.evaluation import Evaluation, evaluate
     from smmd.wae.fit import fit
     from smmd.wae.run import Run, load
 
-__all__ = ["Config", "Dataset", "Run", "fit", "load"]
+__all__ = ["Config", "Dataset", "Evaluation", "Run", "evaluate", "fit", "load"]
 
-_HOMES = {"Config": "config", "Dataset": "data", "fit": "fit", "Run": "run", "load": "run"}
+_HOMES = {
+    "Config": "config",
+    "Dataset": "data",
+    "Evaluation": "evaluation",
+    "evaluate": "evaluation",
+    "fit": "fit",
+    "Run": "run",
+    "load": "run",
+}
 
 
 def __getattr__(name: str) -> Any:
     """PyTorch is imported when something is used that needs it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "report":
+        return import_module(f"{__name__}.report")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value  # a submodule of the same name (fit) must not win from now on
     return value

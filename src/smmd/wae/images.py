@@ -65,7 +65,7 @@ def read_folder(
     Images that share one size of at most 64 pixels keep it; else the shorter side is resized to
     ``size`` (default 32) and the centre cropped to a square.
     """
-    image_module = _pillow()
+    image_module = pillow()
     if size is not None and not 4 <= size <= 1024:
         raise ValueError(f"size must be between 4 and 1024 pixels, got {size}")
     files = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
@@ -97,7 +97,7 @@ def read_folder(
     return pictures, labels, classes, tuple(notes)
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
@@ -175,7 +175,7 @@ def encode(sheet: np.ndarray, form: str = "PNG", quality: int = 85) -> bytes:
     """A sheet (H, W, 3 or 1) as the bytes of a PNG or JPEG file."""
     import io
 
-    picture = _pillow().fromarray(sheet[..., 0] if sheet.shape[-1] == 1 else sheet)
+    picture = pillow().fromarray(sheet[..., 0] if sheet.shape[-1] == 1 else sheet)
     out = io.BytesIO()
     picture.save(out, form, **({"quality": quality} if form == "JPEG" else {"optimize": True}))
     return out.getvalue()

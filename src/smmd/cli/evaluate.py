@@ -1,0 +1,69 @@
+"""``smmd evaluate``: a trained run on its test set, in numbers and as a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("evaluate")(evaluate)
+
+
+def evaluate(
+    run: Annotated[
+        Path, typer.Argument(help="The folder of a run, or of several seeds' runs.", metavar="RUN")
+    ],
+    report: Annotated[bool, typer.Option(help="Write report.html beside the numbers.")] = True,
+    device: Annotated[str, typer.Option(help="Where to run the networks: cpu, cuda, ...")] = "cpu",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """How good is the trained RUN?
+
+    Reconstruction error, how normal the codes of test images are (B-statistic with its band,
+    SMMD² of all codes with a p-value, Mardia's moments, each axis, outliers), and how good random
+    samples look to a small classifier trained on the same data.
+
+    Writes evaluation.json and report.html into RUN.  For several seeds (a folder of seed-0,
+    seed-1, ...) also their mean and spread.
+    """
+    from smmd.wae import report as reports
+    from smmd.wae import spread
+    from smmd.wae.evaluation import Evaluation
+    from smmd.wae.evaluation import evaluate as measured
+    from smmd.wae.run import load_all
+
+    runs = load_all(run, device=checked_device(device))
+    found: list[Evaluation] = []
+    for one in runs:
+        found.append(measured(one))
+        if report:
+            reports.write(one, found[-1])
+    several = runs[0].folder != run.expanduser()
+    if several:
+        spread.write(run.expanduser(), found)
+        if report:
+            reports.write_spread(run.expanduser(), found)
+    if as_json:
+        typer.echo(json.dumps(spread.summary(found) if several else found[0].to_json()))
+        return
+    typer.echo(spread.text(found) if several else str(found[0]))
+    if report:
+        typer.echo(f"\nSeen in {run.expanduser() / reports.FILE}")
+
+
+def checked_device(name: str) -> Any:
+    """PyTorch's device of that name, if it is there."""
+    import torch
+
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"--device {name!r} cannot be used: {reason}") from None
+    return device

@@ -1,0 +1,5 @@
+"""``report.html``: one file that shows a run, with its verdict first and nothing to fetch."""
+
+from smmd.wae.report.write import FILE, write, write_spread
+
+__all__ = ["FILE", "write", "write_spread"]
