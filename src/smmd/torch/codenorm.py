@@ -103,10 +103,10 @@ class _RunningNorm(nn.Module):
         self.num_batches_tracked += 1
         # Samples along leading axes count as one batch: their statistics are averaged.
         mean, variance = (v.reshape(-1, self.d).mean(0) for v in (mean, variance))
-        if self.momentum is None:
+        # A plain number stays one: as a tensor it would be copied from the host at every batch.
+        step: Any = self.momentum
+        if step is None:
             step = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
-        else:
-            step = self.running_mean.new_tensor(self.momentum)
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), step)
         self.running_var.lerp_(variance.to(self.running_var.dtype), step)
 
