@@ -10,13 +10,13 @@
 The run folder
 --------------
 config.json                          options, seed, versions, data's name, shape and checksum
-log.jsonl                            one line per finished epoch (``run.LOG_FIELDS``)
+log.jsonl                            one line per finished epoch (``run.LOG_FIELDS`` says what)
 checkpoints/epoch-0012.safetensors   weights, optimizer, running statistics
 checkpoints/epoch-0012.json          its checksum, the schedule's place, monitors; written last
 evaluation.json, report.html         the test set in numbers, and everything on one page
-tensorboard/                         the same curves and some images, if tensorboard is installed
+tensorboard/                         the same curves, and some images
 
-A run with several seeds is a folder of such folders, ``seed-0``, ``seed-1``, ...
+A run with several seeds is a folder of such folders, ``seed-0``, ``seed-1``, ...: ``load_all``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from smmd.wae.data import Dataset
     from smmd.wae.evaluation import Evaluation, evaluate
     from smmd.wae.fit import fit
-    from smmd.wae.run import Run, load
+    from smmd.wae.run import Run, load, load_all
 
-__all__ = ["Config", "Dataset", "Evaluation", "Run", "evaluate", "fit", "load"]
+__all__ = ["Config", "Dataset", "Evaluation", "Run", "evaluate", "fit", "load", "load_all"]
 
 _HOMES = {
     "Config": "config",
@@ -40,6 +40,7 @@ _HOMES = {
     "fit": "fit",
     "Run": "run",
     "load": "run",
+    "load_all": "run",
 }
 
 

@@ -176,7 +176,7 @@ def build(config: Config, shape: Shape, custom: Custom = None) -> Pair:
                 "network='custom' needs networks=(encoder, decoder), or a function that makes them"
             )
         pair = custom
-        if callable(pair):
+        if not isinstance(pair, tuple | nn.Module):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(config.seed)
                 pair = pair()

@@ -41,7 +41,7 @@ class Session:
             raise ValueError(
                 "several processes train one seed together; train several seeds in one process"
             )
-        if len(configs) > 1 and networks is not None and not callable(networks):
+        if len(configs) > 1 and isinstance(networks, tuple):
             raise ValueError("several seeds need networks= to be a function that makes a new pair")
         self.configs, self.dataset, self.device = configs, dataset, device
         self.folders, self.ranks, self.watcher = folders, ranks, watcher
