@@ -14,7 +14,7 @@ import smmd
 from smmd.kernels import Gaussian
 from smmd.wae import latent, quality
 from smmd.wae.data import Dataset
-from smmd.wae.evaluation import FILE, Evaluation, about, evaluate, pvalue
+from smmd.wae.evaluation import FILE, Evaluation, about, evaluate, p_text, pvalue
 from tests.wae.standin import Linear, Normal, some_digits, tinted
 
 
@@ -209,7 +209,8 @@ def test_printed_as_people_write_it(evaluation):
     assert f"{found.mse:.4f}" in text
     assert "not FID" in text
     assert found.verdict() in text
-    assert (pvalue(0.1234), pvalue(3.2e-7), pvalue(0.0)) == ("0.123", "3.2e-07", "below 1e-300")
+    assert (pvalue(0.1234), pvalue(3.2e-7), pvalue(0.0)) == ("0.123", "3.2e-07", "<1e-300")
+    assert (p_text(0.02), p_text(0.0)) == ("p = 0.020", "p < 1e-300")
     assert (about(57.2), about(1234.5), about(3.0)) == ("58", "1,300", "3")
 
 

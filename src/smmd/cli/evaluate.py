@@ -33,27 +33,18 @@ def evaluate(
     """
     from smmd.wae import report as reports
     from smmd.wae import spread
-    from smmd.wae.evaluation import Evaluation
-    from smmd.wae.evaluation import evaluate as measured
     from smmd.wae.run import load_all
 
-    runs = load_all(run, device=checked_device(device))
-    found: list[Evaluation] = []
-    for one in runs:
-        found.append(measured(one))
-        if report:
-            reports.write(one, found[-1])
-    several = runs[0].folder != run.expanduser()
-    if several:
-        spread.write(run.expanduser(), found)
-        if report:
-            reports.write_spread(run.expanduser(), found)
+    top = run.expanduser()
+    runs = load_all(top, device=checked_device(device))
+    several = runs[0].folder != top
+    found, text = reports.publish(runs if several else runs[0], top, pages=report)
     if as_json:
         typer.echo(json.dumps(spread.summary(found) if several else found[0].to_json()))
         return
-    typer.echo(spread.text(found) if several else str(found[0]))
+    typer.echo(text)
     if report:
-        typer.echo(f"\nSeen in {run.expanduser() / reports.FILE}")
+        typer.echo(f"\nSeen in {top / reports.FILE}")
 
 
 def checked_device(name: str) -> Any:

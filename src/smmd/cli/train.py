@@ -66,6 +66,9 @@ def train(
         bool, typer.Option("--resume", help="Continue the run in --out, with its own options.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing while training.")] = False,
+    report: Annotated[
+        bool, typer.Option(help="Evaluate the run at the end and write report.html.")
+    ] = True,
 ) -> None:
     """Train a Wasserstein auto-encoder whose codes are normal.
 
@@ -97,7 +100,7 @@ def train(
         if group and out is None:
             raise ValueError("several processes need --out, so that all mean the same folder")
         try:
-            fit(
+            runs = fit(
                 data,
                 out=folder,
                 preset=preset,
@@ -110,13 +113,19 @@ def train(
         except KeyboardInterrupt:
             typer.echo(f"stopped; to continue: smmd train --out {folder} --resume", err=True)
             raise
-        if not group or int(os.environ["RANK"]) == 0:
-            typer.echo(f"kept in {folder}")
     finally:
         if group:
             import torch
 
             torch.distributed.destroy_process_group()
+    if group and int(os.environ["RANK"]) > 0:
+        return
+    typer.echo(f"kept in {folder}")
+    if report:
+        from smmd.wae import report as reports
+
+        typer.echo(f"\n{reports.publish(runs, folder.expanduser())[1]}")
+        typer.echo(f"\nSeen in {folder / reports.FILE}")
 
 
 def _torch() -> None:

@@ -100,10 +100,12 @@ class Evaluation:
     def _whole_sentence(self) -> str:
         text = f"All {self.n:,} test codes together give SMMD² = {signed(self.whole.smmd)}"
         if self.whole.pvalue > 0.05:
-            return f"{text}, p = {pvalue(self.whole.pvalue)}: no departure is seen."
+            return f"{text}, {p_text(self.whole.pvalue)}: no departure is seen."
         needed = self.whole.codes_needed
-        shows = "" if needed is None else f", which shows from about {about(needed)} codes on"
-        return f"{text}, p = {pvalue(self.whole.pvalue)}: a departure{shows}."
+        shows = (
+            "" if needed is None else f", which shows from about {about(max(needed, 2.0))} codes on"
+        )
+        return f"{text}, {p_text(self.whole.pvalue)}: a departure{shows}."
 
     def _pictures_sentence(self) -> str:
         linear = f"{self.mse_principal:.4f} of {self.d} principal component"
@@ -140,7 +142,7 @@ class Evaluation:
             (
                 "SMMD², all test codes",
                 signed(self.whole.smmd),
-                f"p = {pvalue(self.whole.pvalue)} ({self.whole.method})",
+                f"{p_text(self.whole.pvalue)} ({self.whole.method})",
             ),
             (
                 "Mardia skewness",
@@ -280,10 +282,15 @@ def signed(value: float) -> str:
     return text.replace("-", "−")
 
 
-def pvalue(p: float) -> str:
+def p_text(p: float) -> str:
     """As people write p-values."""
+    return f"p < {pvalue(p)[1:]}" if p < 1e-300 else f"p = {pvalue(p)}"
+
+
+def pvalue(p: float) -> str:
+    """The number alone."""
     if p < 1e-300:
-        return "below 1e-300"
+        return "<1e-300"
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
 
 

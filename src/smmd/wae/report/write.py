@@ -13,7 +13,7 @@ import numpy as np
 from smmd.report.page import Page
 from smmd.wae.config import VERSIONS
 from smmd.wae.data import Dataset
-from smmd.wae.evaluation import Evaluation, Trained, checked_codes, evaluate, pvalue, signed
+from smmd.wae.evaluation import Evaluation, Trained, checked_codes, evaluate, p_text, pvalue, signed
 from smmd.wae.report import curves, explorer, figures, pictures
 
 #: The file's name in the run's folder.
@@ -83,7 +83,7 @@ def _cards(evaluation: Evaluation) -> str:
         _card(
             "SMMD², all test codes",
             signed(evaluation.whole.smmd),
-            f"0 ± 1 if normal; p = {pvalue(evaluation.whole.pvalue)}",
+            f"0 ± 1 if normal; {p_text(evaluation.whole.pvalue)}",
         ),
         _card(
             "Axes off N(0, 1)",
