@@ -116,13 +116,14 @@ def profile(way: Way, recording: graphs.Recording | None, made: list[loop.Learne
         else:
             recording.many.replay()
         torch.cuda.synchronize()
-    kernels = [e for e in seen.key_averages() if e.self_device_time_total > 0]
+    on_gpu = torch.autograd.DeviceType.CUDA
+    kernels = [e for e in seen.key_averages() if e.device_type == on_gpu]
     kernels.sort(key=lambda e: -e.self_device_time_total)
     count = way.unroll if recording is not None else 1
     total = sum(e.self_device_time_total for e in kernels) / count
     calls = sum(e.count for e in kernels) / count
     print(f"--- {way.name}: {calls:.0f} kernels a step, {total:.0f} µs in them")
-    for e in kernels[:28]:
+    for e in kernels[:36]:
         print(f"{e.self_device_time_total / count:8.1f} µs {e.count / count:5.1f}x  {e.key[:110]}")
 
 
@@ -148,7 +149,7 @@ def main() -> None:
             try:
                 rows.append(measure(WAYS[name], seeds, images, args))
             except Exception:
-                print(f"{name}, {seeds} seeds, failed:\n{traceback.format_exc()[-1500:]}")
+                print(f"{name}, {seeds} seeds, failed:\n{traceback.format_exc()[:6000]}")
                 continue
             show(rows[-1])
     print()
