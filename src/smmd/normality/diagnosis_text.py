@@ -94,13 +94,7 @@ def row_table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def _block(title: str, table: list[list[str]]) -> str:
-    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
-    lines = [
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
-    return "\n".join([title, *lines])
+    return f"{title}\n{words.grid(table)}"
 
 
 def plain(diagnosis: Diagnosis) -> dict[str, Any]:

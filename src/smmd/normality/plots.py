@@ -57,10 +57,12 @@ def null_law(ax: Any, result: NormalityResult) -> None:
     top = ax.get_ylim()[1]
     colour = figures.RED if result.rejected else figures.BLUE
     ax.axvline(result.threshold, color=figures.GREY, lw=0.9, ls=(0, (4, 3)))
+    before = result.threshold < shown
     ax.annotate(
         f"threshold {result.threshold:.3g}\n(level {result.alpha:g})",
-        (result.threshold, 0.6 * top), (4, 0), textcoords="offset points",
-        color=figures.GREY, fontsize=8,
+        (result.threshold, 0.55 * top), (-4 if before else 4, 0), textcoords="offset points",
+        color=figures.GREY, fontsize=8, ha="right" if before else "left",
+        bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0},
     )  # fmt: skip
     ax.plot([shown, shown], [0, 0.97 * top], color=colour, lw=2.0)
     beside = shown > left + 0.7 * (right - left)

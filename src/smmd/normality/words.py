@@ -79,3 +79,13 @@ def law_words(law: object, description: str) -> str:
     if isinstance(law, montecarlo.SimulatedNull):
         return f"{count(law.values.size)} simulated samples"
     return description
+
+
+def grid(table: list[list[str]], indent: str = "  ") -> str:
+    """Cells in columns, for a terminal."""
+    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in table
+    ]
+    return "\n".join(f"{indent}{line}".rstrip() for line in lines)
