@@ -247,8 +247,8 @@ def _text(
         "",
         words.grid(rows),
         "",
-        f"Normality is rejected in {rejected or 'none'} of {len(found)} groups at the {alpha} level "
-        "(p adjusted by Holm).",
+        f"Normality is rejected in {rejected or 'none'} of {len(found)} groups at the {alpha} "
+        "level (p adjusted by Holm).",
         *skipped,
     ]
     if diagnose:

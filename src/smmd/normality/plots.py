@@ -64,20 +64,20 @@ def null_law(ax: Any, result: NormalityResult) -> None:
         color=figures.GREY, fontsize=8, ha="right" if before else "left",
         bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0},
     )  # fmt: skip
-    ax.plot([shown, shown], [0, 0.97 * top], color=colour, lw=2.0)
+    ax.plot([shown, shown], [0, 1.17 * top], color=colour, lw=2.0)
     beside = shown > left + 0.7 * (right - left)
     ax.annotate(
-        f"{result.label} = {result.statistic:.3g}{' →' * off_scale}\np = {_p(result.pvalue)}",
-        (shown, 0.97 * top), (-4 if beside else 4, 0), textcoords="offset points",
+        f"{result.label} = {result.statistic:.3g}{' →' * off_scale}\n{_p(result.pvalue)}",
+        (shown, 1.17 * top), (-4 if beside else 4, 0), textcoords="offset points",
         va="top", color=colour, ha="right" if beside else "left",
     )  # fmt: skip
-    ax.set(xlim=(left, right), ylim=(0.0, 1.08 * top), yticks=[], xlabel=result.label)
+    ax.set(xlim=(left, right), ylim=(0.0, 1.2 * top), yticks=[], xlabel=result.label)
     ax.spines["left"].set_visible(False)
     ax.set_title("What a normal sample of this size gives, and this one")
 
 
 def _p(p: float) -> str:
-    return "<1e-300" if p < 1e-300 else f"{p:.2g}"
+    return "p < 1e-300" if p < 1e-300 else f"p = {p:.2g}"
 
 
 def distances(ax: Any, squared: np.ndarray, n: int, d: int, null: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import smmd
 from smmd import figures
@@ -37,7 +38,7 @@ def page(
     """The report; several parts are groups, whose p-values were adjusted for their number."""
     rows = sum(part.result.n for part in parts)
     made = Page(
-        f"Is {source} normally distributed?",
+        f"Is {Path(source).name} normally distributed?",
         lead=f"{words.count(rows)} rows, {_columns(parts[0].result.names)}"
         + (f", in {len(parts)} groups by {group_by}" if group_by else ""),
     )
@@ -112,14 +113,17 @@ def _part(made: Page, part: Part) -> None:
         "from normal ones.  Rows: what each adds to the statistic, by its distance.",
         alt="Columns, worst direction and rows",
     )
+    made.heading("Columns", 3)
     _table(made, column_table(diagnosis), "Each column tested for itself; p adjusted by Holm.")
     if diagnosis.directions:
+        made.heading("Directions", 3)
         _table(
             made, direction_table(diagnosis),
             "Directions found on one half of the rows and tested on the other half.  Weights are "
             "for columns divided by their standard deviations.",
         )  # fmt: skip
     if diagnosis.rows:
+        made.heading("Rows", 3)
         _table(
             made, row_table(diagnosis.rows),
             "The rows that add most to SMMD²: there is more mass around them than there should "
