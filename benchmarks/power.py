@@ -80,8 +80,8 @@ def measured() -> list[dict]:
                 for test, v in found.items():
                     share = float(np.mean(v > limit[test]))
                     error = np.sqrt(max(share * (1 - share), 1 / n_alternative) / n_alternative)
-                    rows.append(dict(zip(FIELDS, (n, d, name, test, f"{share:.4f}",
-                                                  f"{error:.4f}", n_alternative), strict=True)))  # fmt: skip
+                    row = (n, d, name, test, f"{share:.4f}", f"{error:.4f}", n_alternative)
+                    rows.append(dict(zip(FIELDS, row, strict=True)))
             print(f"n={n} d={d}: {time.perf_counter() - start:.0f} s", flush=True)
     return rows
 

@@ -56,8 +56,17 @@ def _load(path: Path) -> Columns:
         raise
     except Exception as error:
         # Readers raise errors of many kinds on damaged files; each becomes one sentence.
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path} could not be read as {ending[1:].upper()}: {reason}") from error
+        raise ValueError(
+            f"{path} could not be read as {ending[1:].upper()}: {_reason(error)}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """A reader's complaint on one line, without the control characters of a damaged file."""
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
+        return "its text is not UTF-8; save it as UTF-8"
+    text = "".join(mark if mark.isprintable() else " " for mark in str(error))
+    return " ".join(text.split())[:300] or type(error).__name__
 
 
 def _read_arrow(path: Path, ending: str) -> Columns:
@@ -78,6 +87,9 @@ def _read_text(csv: Any, path: Path, ending: str) -> Any:
     delimiter = "\t" if ending == ".tsv" else _delimiter(path)
     parse = csv.ParseOptions(delimiter=delimiter)
     first = csv.read_csv(path, parse_options=parse)
+    if delimiter == ";" and any(map(_has_commas, first.columns)):
+        convert = csv.ConvertOptions(decimal_point=",")
+        first = csv.read_csv(path, parse_options=parse, convert_options=convert)
     counted = [str(k) for k in range(len(first.column_names))]
     # Names "0", "1", ... are what libraries write for nameless columns: a header after all.
     if first.column_names == counted or not all(map(_is_number, first.column_names)):
@@ -85,6 +97,14 @@ def _read_text(csv: Any, path: Path, ending: str) -> Any:
     # No header: the first line holds numbers, and columns are called by their index.
     names = [str(k) for k in range(len(first.column_names))]
     return csv.read_csv(path, parse_options=parse, read_options=csv.ReadOptions(column_names=names))
+
+
+def _has_commas(column: Any) -> bool:
+    """Whether the column is text such as 3,14: numbers with a decimal comma."""
+    if str(column.type) != "string":
+        return False
+    some = [text for text in column.slice(0, 100).to_pylist() if text]
+    return bool(some) and all(_is_number(text.replace(",", ".")) for text in some)
 
 
 def _delimiter(path: Path) -> str:
@@ -152,9 +172,13 @@ def _choose(name: str, columns: Columns, wanted: str | None, group_by: str | Non
     values = {column: found for column in chosen
               if (found := _numbers(columns[column])) is not None}  # fmt: skip
     odd = [column for column in chosen if column not in values]
+    for column in odd:
+        _check_text(name, column, columns[column])
     if wanted is not None and odd:
         raise ValueError(f"{name}: {columns_phrase(odd)} is not numeric; leave it out")
     kept = list(values)
+    if columns and not len(next(iter(columns.values()))):
+        raise ValueError(f"{name} has a header but no rows")
     if not kept:
         raise ValueError(f"{name} has no numeric columns; it has {quoted(list(columns))}")
     single = all(values[column].dtype.kind == "f" and values[column].dtype.itemsize <= 4
@@ -164,6 +188,20 @@ def _choose(name: str, columns: Columns, wanted: str | None, group_by: str | Non
     for k, column in enumerate(kept):
         table[:, k] = values.pop(column)
     return File(name, Table(table, tuple(kept), eps, named=True), groups, tuple(odd))
+
+
+def _check_text(name: str, column: str, data: Any) -> None:
+    """Refuse a column of numbers with something else among them: it would be left out unseen."""
+    if isinstance(data, np.ndarray) or "string" not in str(data.type):
+        return
+    some = [text for text in data.slice(0, 10_000).to_pylist() if text]
+    bad = [text for text in some if not _is_number(text)]
+    if some and len(bad) < 0.5 * len(some) or _has_commas(data):
+        odd = bad[0] if bad else next(t for t in data.to_pylist() if t and not _is_number(t))
+        raise ValueError(
+            f"{name}: column {column!r} holds numbers, but also {odd[:40]!r}; correct that, or "
+            "choose other columns with --columns"
+        )
 
 
 def _find(text: str, columns: Columns, option: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -130,7 +131,10 @@ def tell(
     if report is not None and report.is_dir():
         raise ValueError(f"--report {report} is a folder; name a file such as report.html")
     source = tables.read(file, columns, group_by)
-    found, skipped = _tested(source, asked, diagnose or report is not None)
+    try:
+        found, skipped = _tested(source, asked, diagnose or report is not None)
+    except (ValueError, TypeError) as error:
+        raise type(error)(_in_options(str(error))) from error
     if report is not None:
         from smmd.report import normality as pages
 
@@ -145,12 +149,20 @@ def tell(
     return REJECTED if fail_if_rejected and rejected else 0
 
 
+def _in_options(message: str) -> str:
+    """The same advice, with this command's options for the function's arguments."""
+    for argument in ("nan_policy", "rank_deficient", "null", "statistic", "method"):
+        option = "--" + argument.replace("_", "-")
+        message = re.sub(rf"\b{argument}='([\w-]+)'", rf"{option} \1", message)
+    return message
+
+
 def _tested(source: tables.File, asked: _Asked, closely: bool) -> tuple[list[Any], list[str]]:
     """The parts of the report, and why groups are not among them."""
     from smmd.normality.multiplicity import holm
 
     if source.groups is None:
-        return [_part("", source.table, asked, closely)], []
+        return [_part("", source.table, asked, closely, source.name)], []
     found, skipped = [], []
     for label in sorted(set(source.groups.tolist())):
         member = source.groups == label
@@ -158,14 +170,14 @@ def _tested(source: tables.File, asked: _Asked, closely: bool) -> tuple[list[Any
         try:
             found.append(_part(label, table, asked, closely, f"group {label!r}"))
         except ValueError as error:
-            skipped.append(f"Not tested: {error}.")
+            skipped.append(f"Not tested: {_in_options(str(error))}.")
     if not found:
         raise ValueError(f"no group could be tested: {skipped[0].removeprefix('Not tested: ')}")
     adjusted = holm([part.result.pvalue for part in found])
     return [replace(part, adjusted=p) for part, p in zip(found, adjusted, strict=True)], skipped
 
 
-def _part(name: str, table: Any, asked: _Asked, closely: bool, called: str = "the table") -> Any:
+def _part(name: str, table: Any, asked: _Asked, closely: bool, called: str) -> Any:
     from smmd.normality import TiesWarning, diagnosis, statistics, testing
     from smmd.normality.prepare import prepare
     from smmd.nulls import montecarlo
