@@ -196,8 +196,9 @@ def _check_text(name: str, column: str, data: Any) -> None:
         return
     some = [text for text in data.slice(0, 10_000).to_pylist() if text]
     bad = [text for text in some if not _is_number(text)]
-    if some and len(bad) < 0.5 * len(some) or _has_commas(data):
-        odd = bad[0] if bad else next(t for t in data.to_pylist() if t and not _is_number(t))
+    if (some and len(bad) < 0.5 * len(some)) or _has_commas(data):
+        late = (text for text in data.to_pylist() if text and not _is_number(text))
+        odd = bad[0] if bad else next(late, some[0])
         raise ValueError(
             f"{name}: column {column!r} holds numbers, but also {odd[:40]!r}; correct that, or "
             "choose other columns with --columns"
