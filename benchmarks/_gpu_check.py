@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import smmd
+import smmd.torch
 from smmd import quadrature
 from smmd.pairs import triton as pairs
 from smmd.pairs.profile import rational_profile, series_profile
@@ -26,6 +28,7 @@ class Problem:
     sums: Callable[..., tuple[Tensor, Tensor | None]]
     exact: Radial  # r² -> value, −4·slope
     spread: float  # √(2 E h²): the null standard deviation of MMD² times √(n(n−1))
+    kernel: smmd.Kernel
 
 
 def covariance(a: np.ndarray, b: np.ndarray, d: int) -> np.ndarray:
@@ -41,7 +44,13 @@ def _mixture_spread(a: np.ndarray, w: np.ndarray, d: int) -> float:
 
 
 def exponentials(
-    name: str, d: int, a: list[float], weight: list[float], base: float, device: str
+    name: str,
+    d: int,
+    a: list[float],
+    weight: list[float],
+    base: float,
+    device: str,
+    kernel: smmd.Kernel,
 ) -> Problem:
     fields = [torch.tensor([v], dtype=torch.float64, device=device) for v in (a, weight)]
     zero = torch.zeros_like(fields[0])
@@ -57,7 +66,8 @@ def exponentials(
             slope += 2.0 * wq * aq * torch.exp(e)
         return value, slope
 
-    return Problem(name, d, sums, exact, _mixture_spread(np.array(a), np.array(weight), d))
+    spread = _mixture_spread(np.array(a), np.array(weight), d)
+    return Problem(name, d, sums, exact, spread, kernel)
 
 
 def sliced(d: int, device: str) -> Problem:
@@ -71,7 +81,8 @@ def sliced(d: int, device: str) -> Problem:
         return value, 2.0 * w**3 * _clenshaw(series[1], w)
 
     t, weights = (v.astype(np.float64) for v in quadrature.beta_rule(d))
-    return Problem("sliced", d, _profile_sums(flat), exact, _mixture_spread(t, weights, d))
+    spread = _mixture_spread(t, weights, d)
+    return Problem("sliced", d, _profile_sums(flat), exact, spread, smmd.Sliced())
 
 
 def imq(d: int, device: str) -> Problem:
@@ -83,7 +94,8 @@ def imq(d: int, device: str) -> Problem:
         return inverse, 2.0 * a * inverse * inverse
 
     t, weights = (v.astype(np.float64) for v in quadrature.exponential_rule())
-    return Problem("imq", d, _profile_sums(flat), exact, _mixture_spread(a * t, weights, d))
+    spread = _mixture_spread(a * t, weights, d)
+    return Problem("imq", d, _profile_sums(flat), exact, spread, smmd.IMQ())
 
 
 def _profile_sums(flat: list[float]) -> Callable[..., tuple[Tensor, Tensor | None]]:
@@ -133,12 +145,14 @@ def problems(d: int, device: str, kinds: list[str]) -> list[Problem]:
         if kind.startswith("s="):
             a = 1.0 / (float(kind[2:]) * d)
             wide = 1.0 if a * d < 0.5 else 0.0
-            found.append(exponentials(kind, d, [a], [1.0], wide, device))
+            kernel = smmd.Gaussian(float(kind[2:]))
+            found.append(exponentials(kind, d, [a], [1.0], wide, device, kernel))
         elif kind == "multi":
             a3 = np.array([16.0 / d, 8.0 / d, 4.0 / d])
             w3 = covariance(a3, a3, d) ** -0.5
             weight = (w3 / w3.sum()).tolist()
-            found.append(exponentials(kind, d, a3.tolist(), weight, 0.0, device))
+            scales = smmd.MultiScale((1 / 16, 1 / 8, 1 / 4))
+            found.append(exponentials(kind, d, a3.tolist(), weight, 0.0, device, scales))
         elif kind == "sliced" and d >= 2:
             found.append(sliced(d, device))
         elif kind == "imq":
@@ -166,4 +180,24 @@ def errors(
         "gradient": float((gradient[0].double() - exact[1]).norm()) / max(norm, 1e-300),
         "amplification": abs(exact[0]) / unit,
         "same bits": float(same),
+    }
+
+
+def loss_errors(kernel: smmd.Kernel, z: Tensor) -> dict[str, float]:
+    """Errors of the loss as users call it, against the float64 path, which has no Triton kernel."""
+    loss = smmd.torch.SMMDLoss(kernel=kernel)
+    found = []
+    for points in (z, z, z.double()):
+        leaf = points.clone().requires_grad_()
+        value = loss(leaf)
+        found.append((value.detach().double(), torch.autograd.grad(value, leaf)[0].double()))
+    with torch.no_grad():
+        alone = loss(z).double()
+    (both, gradient), (again, gradient_again), (value, exact) = found
+    return {
+        "value": float(alone - value),
+        "value+grad": float(both - value),
+        "gradient": float((gradient - exact).norm() / exact.norm().clamp(min=1e-300)),
+        "amplification": float(value),
+        "same bits": float((both == again) & (gradient == gradient_again).all()),
     }

@@ -19,6 +19,7 @@ from torch import Tensor
 from benchmarks import _gpu_check, _gpu_timing
 from smmd.pairs import triton as pairs
 from smmd.pairs.triton import Tiles
+from smmd.pairs.triton_launch import direct_sums
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,10 @@ def problem_call(case: Case, n: int, batch: int, device: str = "cuda") -> Callab
     if case.block:
         a = torch.full((1, 1), 8.0 / case.d, dtype=torch.float64, device=device)
         zero, one = torch.zeros_like(a), torch.ones_like(a)
-        kernel = pairs._Kernel("gaussian", a, zero, one, zero, 1, 0, (0.0,), (0.0, 0.0))
+        kernel = pairs._exponentials(a, zero, one, (0.0,), z.device)
 
         def direct() -> tuple[Tensor, Tensor | None]:
-            return pairs._direct_sums(z, z, kernel, 0, case.gradient, case.block, case.warps)
+            return direct_sums(z, z, kernel, 0, case.gradient, block=case.block, warps=case.warps)
 
         return direct
     return lambda: problem.sums(z, gradient=case.gradient, tiles=case.tiles)
@@ -87,9 +88,9 @@ def cases() -> list[Case]:
         Tiles(64, 64, 4, 3, 4, 2, 64), Tiles(128, 64, 4, 3, 4, 2, 64),
     ])  # fmt: skip
     add("grad 65536x8", "s=0.125", 65536, 8, True, [
-        Tiles(*v, 2, p) for v in
-        [(128, 64, 8, 3), (64, 64, 4, 3), (128, 32, 8, 3), (64, 32, 4, 3), (64, 128, 4, 3),
-         (128, 64, 4, 3)] for p in (3, 2)
+        Tiles(*v, s, p) for v in
+        [(128, 64, 8, 3), (64, 64, 4, 3), (128, 32, 8, 3), (64, 32, 4, 3)] for p in (3, 2)
+        for s in (2, 4)
     ])  # fmt: skip
     add(
         "grad 16384x8",
@@ -128,7 +129,7 @@ def cases() -> list[Case]:
         [Tiles(128, 64, 8, 3, 4, 3), Tiles(128, 32, 8, 3, 4, 3), Tiles(64, 32, 4, 3, 4, 3)],
     )
     for n, d in ((100, 8), (1024, 8), (1024, 64), (4096, 8), (256, 64)):
-        for block, warps in ((16, 4), (16, 8), (32, 8), (8, 4)):
+        for block, warps in ((16, 4), (16, 8), (32, 4), (32, 8)):
             if block >= 16:
                 found.append(Case(f"grad {n}x{d}", "s=0.125", 1, n, d, True, None, block, warps))
         if n > 100:
@@ -142,9 +143,10 @@ def cases() -> list[Case]:
     return found
 
 
-def run() -> list[dict[str, object]]:
-    """Time everything; prints the table as it goes."""
-    listed = cases()
+def run(only: str = "") -> list[dict[str, object]]:
+    """Time what begins with one of ``only`` (comma-separated); prints as it goes."""
+    names = tuple(only.split(",")) if only else ("",)
+    listed = [case for case in cases() if case.work.startswith(names)]
     begun = time.perf_counter()
     failed = compile_all(listed)
     print(f"compiled {len(listed)} in {time.perf_counter() - begun:.0f} s", flush=True)

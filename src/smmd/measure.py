@@ -51,6 +51,9 @@ def mmd2(z: Any, kernel: Kernel = Gaussian(), *, var: Any = None, unbiased: bool
     >>> bool(abs(smmd.mmd2(z)) < 0.01)
     True
     """
+    fused = _fused(z, var, as_kernel(kernel), standardized=False, unbiased=unbiased)
+    if fused is not None:
+        return fused
     sample = _take(z, var, unbiased)
     terms = terms_for(as_kernel(kernel), sample)
     return _answer(_statistic(sample, terms, unbiased), sample)
@@ -91,8 +94,12 @@ def smmd(
     >>> bool(smmd.smmd(rng.uniform(-3**0.5, 3**0.5, (500, 3))) > 3)
     True
     """
+    asked = chosen(scale, adaptive, kernel)
+    fused = _fused(z, var, asked, standardized=True, unbiased=True)
+    if fused is not None:
+        return fused
     sample = _take(z, var, True)
-    terms = terms_for(chosen(scale, adaptive, kernel), sample, standardized=True)
+    terms = terms_for(asked, sample, standardized=True)
     return _answer(sharpened(_statistic(sample, terms, True), sample, terms), sample)
 
 
@@ -290,6 +297,24 @@ def _at_zero(radial: Any, sample: Sample) -> Any:
     xp = sample.xp
     zero = xp.zeros(sample.z.shape[:-2], dtype=sample.z.dtype, **arrays.device(sample.z))
     return radial.value(xp, zero)
+
+
+def _fused(z: Any, var: Any, kernel: Kernel, *, standardized: bool, unbiased: bool) -> Array | None:
+    """The whole statistic in one operator, for PyTorch tensors on a GPU and fixed kernels."""
+    if var is not None or kernel.adaptive or arrays.kind(z) != "torch":
+        return None
+    from smmd.pairs import torch_statistic
+
+    if not torch_statistic.fuses(z):
+        return None
+    samples.check_shape(z, "z", 2 if unbiased else 1, _why(unbiased))
+    key = (kernel, int(z.shape[-2]), int(z.shape[-1]), standardized, False, _LARGEST_LOG["float64"])
+    if arrays.is_compiling(z):
+        terms = Terms.decode(_encoded_terms(*key))
+    else:
+        terms = _fixed_terms(*key)
+    form = torch_statistic.Form(terms.pair, terms.cross, float(terms.constant), unbiased)
+    return torch_statistic.statistic(z, form)
 
 
 def _statistic(sample: Sample, terms: Terms, unbiased: bool) -> Array:

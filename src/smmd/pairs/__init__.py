@@ -1,7 +1,10 @@
 """Sums over pairs: the only O(n²) work.  One chooser, several ways.
 
 dense   any framework, as the formulas read       blocks  NumPy, threads
-torch   one PyTorch operator                       (JAX runs ``dense`` in a compiled loop)
+torch   one PyTorch operator                       gpu     Triton's kernels, for that operator
+ranks   several processes                          (JAX runs ``dense`` in a compiled loop)
+
+``explain`` says which of them serves given data, and why; ``use`` overrides it.
 """
 
 from __future__ import annotations
@@ -10,10 +13,13 @@ import numpy as np
 
 from smmd.arrays import Array, is_transformed, kind, namespace
 from smmd.pairs import blocks, dense
-from smmd.pairs.plan import use
+from smmd.pairs.explanation import Explanation, explain
+from smmd.pairs.plan import forced, use
 from smmd.radial import Radial, SeriesRadial
 
 __all__ = [
+    "Explanation",
+    "explain",
     "operand",
     "overlap_sum",
     "overlap_terms",
@@ -34,7 +40,13 @@ def operand(given: Array, work: Array) -> Array:
 
     float32 data stay float32, so that PyTorch's gradients need no conversion on their way back.
     """
-    known = kind(given) in ("numpy", "torch") and str(given.dtype).endswith(("float32", "float64"))
+    if kind(given) not in ("numpy", "torch"):
+        return work
+    known = str(given.dtype).endswith(("float32", "float64"))
+    if not known and kind(given) == "torch":
+        from smmd.pairs import gpu
+
+        known = gpu.serves(given)
     return given if known else work
 
 
@@ -44,6 +56,8 @@ def pair_sum(z: Array, radial: Radial) -> Array:
     In float64 under NumPy and PyTorch; that z is float32 lets them use faster products.
     """
     name = kind(z)
+    if name == "numpy" and forced() == "dense":
+        return dense.pair_sum(z.astype(np.float64), radial)
     if name == "numpy":
         return blocks.pair_sum(z, radial, single=z.dtype == np.float32)[0]
     if name == "torch":

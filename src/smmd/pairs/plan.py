@@ -23,6 +23,7 @@ over.  Kernels wider than the data's spread, where f = k − 1 is small, always 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -42,12 +43,19 @@ GRAM32_TOLERANCE = 1e-4
 WORTHWHILE = 1 << 20
 
 PATHS = ("difference", "gram", "gram32", "triton", "dense")
+#: Names a path for a whole process, as ``use`` does for a block.
+VARIABLE = "SMMD_PAIRS"
 _forced: ContextVar[str | None] = ContextVar("smmd_pairs_path", default=None)
 
 
 @contextmanager
 def use(path: str) -> Iterator[None]:
     """Within the block, sum over pairs this way wherever it exists for the data at hand.
+
+    ``"difference"``, ``"gram"`` and ``"gram32"`` are NumPy's and PyTorch's on a CPU, ``"triton"``
+    is PyTorch's on a GPU, and ``"dense"``, the formulas as they read, exists everywhere.  The
+    environment variable ``SMMD_PAIRS`` does the same for a whole process.  ``smmd.explain`` says
+    what is used otherwise, and why.
 
     >>> import numpy as np, smmd
     >>> z = np.random.default_rng(0).standard_normal((300, 2))
@@ -56,9 +64,7 @@ def use(path: str) -> Iterator[None]:
     >>> bool(abs(exact - smmd.smmd(z)) < 1e-12)
     True
     """
-    if path not in PATHS:
-        raise ValueError(f"path must be one of {', '.join(PATHS)}; got {path!r}")
-    token = _forced.set(path)
+    token = _forced.set(_checked(path, "path"))
     try:
         yield
     finally:
@@ -66,8 +72,17 @@ def use(path: str) -> Iterator[None]:
 
 
 def forced() -> str | None:
-    """The path asked for by ``use``, if any."""
-    return _forced.get()
+    """The path asked for by ``use`` or the environment, if any."""
+    asked = _forced.get()
+    if asked is None and (named := os.environ.get(VARIABLE)):
+        asked = _checked(named, VARIABLE)
+    return asked
+
+
+def _checked(path: str, name: str) -> str:
+    if path not in PATHS:
+        raise ValueError(f"{name} must be one of {', '.join(PATHS)}; got {path!r}")
+    return path
 
 
 @dataclass(frozen=True)
@@ -102,7 +117,7 @@ def choose(radius2: float, shape: tuple[int, int, int], radial: Radial, single: 
         if asked == "gram32" and not single:
             asked = "gram"
         errors = {"difference": 0.0, "gram": bound, "gram32": bound32}
-        return Choice(asked, "asked for by smmd.pairs.use", errors[asked])
+        return Choice(asked, f"{asked!r} was asked for", errors[asked])
     worthwhile = shape[0] * shape[1] * shape[1] >= WORTHWHILE
     if worthwhile and bound32 <= GRAM32_TOLERANCE:
         why = f"float32 data; error in SMMD² {bound32:.0e} <= {GRAM32_TOLERANCE:.0e}"

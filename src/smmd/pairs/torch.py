@@ -16,8 +16,11 @@ from torch import Tensor
 
 from smmd import arrays
 from smmd import radial as radial_functions
-from smmd.pairs import blocks, dense
+from smmd.pairs import blocks, dense, gpu, plan
 from smmd.radial import Exponentials, Radial, SeriesRadial
+
+#: Said where a third derivative would be needed.
+THIRD = "smmd is differentiable twice; a third derivative was asked for"
 
 
 def encode(radial: Radial) -> tuple[str, list[float], Tensor | None]:
@@ -36,17 +39,26 @@ def decode(name: str, numbers: list[float], widths: Any) -> Radial:
 
 
 @torch.library.custom_op("smmd::pair_sum", mutates_args=())
-def _pair_sum(
+def pair_sum_operator(
     z: Tensor, name: str, numbers: list[float], widths: Tensor | None, gradient: bool
 ) -> tuple[Tensor, Tensor]:
-    if z.device.type == "cpu":
+    """Σ_{i≠j} f(r²_ij) in float64, and its gradient in the type of z (or an empty tensor)."""
+    found = None
+    if gpu.serves(z):
+        found = gpu.pair_sum(z, decode(name, numbers, widths), gradient=gradient)
+    if found is None and _blockwise(z):
         tensor = None if widths is None else widths.detach().numpy()
-        value, slope = _on_cpu(z, None, decode(name, numbers, tensor), gradient)
-    else:
+        found = _on_cpu(z, None, decode(name, numbers, tensor), gradient)
+    if found is None:
         radial, work = decode(name, numbers, widths), _work(z)
-        value = dense.pair_sum(work, radial)
         slope = dense.pair_gradient(work, radial).to(z.dtype) if gradient else None
-    return value, z.new_empty(0) if slope is None else slope
+        found = dense.pair_sum(work, radial), slope
+    return found[0], z.new_empty(0) if found[1] is None else found[1]
+
+
+def _blockwise(z: Tensor) -> bool:
+    """Whether NumPy's blocks take this tensor."""
+    return z.device.type == "cpu" and plan.forced() != "dense"
 
 
 def _work(z: Tensor) -> Tensor:
@@ -68,7 +80,7 @@ def _on_cpu(
     return value, None if slope is None else torch.from_numpy(slope).to(z.dtype)
 
 
-@_pair_sum.register_fake
+@pair_sum_operator.register_fake
 def _(
     z: Tensor, name: str, numbers: list[float], widths: Tensor | None, gradient: bool
 ) -> tuple[Tensor, Tensor]:
@@ -82,11 +94,20 @@ def cross_sum(
     rows: Tensor, cols: Tensor, radial: Radial, *, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Σ_ij f(‖rows_i − cols_j‖²) and its gradient in ``rows``, outside the graph."""
-    if rows.device.type == "cpu":
-        return _on_cpu(rows, cols, _numpy_widths(radial), gradient)
-    x, y = _work(rows), _work(cols)
-    value = dense.row_sums(x, y, radial).sum(-1)
-    return value, dense.row_gradient(x, y, radial).to(rows.dtype) if gradient else None
+    found = None
+    if gpu.serves(rows):
+        # No row is among the columns: row i would be column start + i.
+        start = cols.shape[-2]
+        found = gpu.row_sum(rows, cols, start, radial, gradient=gradient)
+        if found is not None and found[1] is not None:
+            found = found[0], 0.5 * found[1]
+    if found is None and _blockwise(rows):
+        found = _on_cpu(rows, cols, _numpy_widths(radial), gradient)
+    if found is None:
+        x, y = _work(rows), _work(cols)
+        slope = dense.row_gradient(x, y, radial).to(rows.dtype) if gradient else None
+        found = dense.row_sums(x, y, radial).sum(-1), slope
+    return found
 
 
 def row_sum(rows: Tensor, cols: Tensor, start: int, radial: Radial) -> tuple[Tensor, Tensor]:
@@ -95,6 +116,10 @@ def row_sum(rows: Tensor, cols: Tensor, start: int, radial: Radial) -> tuple[Ten
     ``rows`` are the columns from ``start`` on: so that is the gradient of the sum over all pairs
     of columns.
     """
+    if gpu.serves(rows):
+        found = gpu.row_sum(rows, cols, start, radial, gradient=True)
+        if found is not None and found[1] is not None:
+            return found[0], found[1]
     stop = start + rows.shape[-2]
     value, slope = pair_sum_outside(rows, radial, gradient=True)
     assert slope is not None
@@ -108,8 +133,13 @@ def row_sum(rows: Tensor, cols: Tensor, start: int, radial: Radial) -> tuple[Ten
 
 def pair_sum_outside(z: Tensor, radial: Radial, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
     """``pair_sum`` and its gradient, outside the graph."""
-    value, slope = _pair_sum(z.detach().contiguous(), *encode(radial), gradient)
+    value, slope = pair_sum_operator(z.detach().contiguous(), *encode(radial), gradient)
     return value, slope if gradient else None
+
+
+def hessian_product_outside(z: Tensor, u: Tensor, radial: Radial) -> Tensor:
+    """The derivative of the gradient of ``pair_sum`` along u, outside the graph."""
+    return pair_hessian_product(z.detach(), u.detach(), *encode(radial))
 
 
 def _numpy_widths(radial: Radial) -> Radial:
@@ -119,14 +149,14 @@ def _numpy_widths(radial: Radial) -> Radial:
 
 
 @torch.library.custom_op("smmd::pair_hessian_product", mutates_args=())
-def _pair_hessian_product(
+def pair_hessian_product(
     z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | None
 ) -> Tensor:
     radial = decode(name, numbers, widths)
     return dense.pair_hessian_product(_work(z), _work(u), radial).to(z.dtype)
 
 
-@_pair_hessian_product.register_fake
+@pair_hessian_product.register_fake
 def _(z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | None) -> Tensor:
     return torch.empty_like(z, memory_format=torch.contiguous_format)
 
@@ -144,12 +174,12 @@ def _backward(ctx: Any, on_value: Tensor | None, on_slope: Tensor | None) -> tup
     if on_value is not None:
         total = (on_value[..., None, None] * slope).to(z.dtype)
     if on_slope is not None:
-        bend = _pair_hessian_product(z, on_slope.contiguous(), *ctx.radial, widths)
+        bend = pair_hessian_product(z, on_slope.contiguous(), *ctx.radial, widths)
         total = bend if total is None else total + bend
     return total, None, None, None, None
 
 
-_pair_sum.register_autograd(_backward, setup_context=_setup)
+pair_sum_operator.register_autograd(_backward, setup_context=_setup)
 
 
 @torch.library.custom_op("smmd::radial", mutates_args=())
@@ -174,7 +204,7 @@ def _radial_backward(ctx: Any, on_value: Tensor) -> tuple[Any, ...]:
     (r2,) = ctx.saved_tensors
     name, numbers, order = ctx.radial
     if order == 2:
-        raise NotImplementedError("smmd is differentiable twice; a third derivative was asked for")
+        raise NotImplementedError(THIRD)
     return on_value * _radial(r2, name, numbers, order + 1), None, None, None
 
 
@@ -187,100 +217,6 @@ def radial_value(radial: SeriesRadial, r2: Tensor) -> Tensor:
     return _radial(r2.contiguous(), name, list(numbers), 0)
 
 
-class _Transformed(torch.autograd.Function):
-    """The same operator for ``torch.func``, which the operator registry does not reach."""
-
-    @staticmethod
-    def forward(
-        z: Tensor, name: str, numbers: list[float], widths: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        return _pair_sum(z, name, numbers, widths, True)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        z, name, numbers, widths = inputs
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(z, output[1], widths)
-        ctx.save_for_forward(z, output[1], widths)
-        ctx.radial = (name, numbers)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
-        z, slope, widths = ctx.saved_tensors
-        total = None
-        if grads[0] is not None:
-            total = (grads[0][..., None, None] * slope).to(z.dtype)
-        if grads[1] is not None:
-            bend = _TransformedHessian.apply(z, grads[1], *ctx.radial, widths)
-            total = bend if total is None else total + bend
-        return total, None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor, Tensor]:
-        z, slope, widths = ctx.saved_tensors
-        along = tangents[0]
-        assert along is not None
-        bend = _TransformedHessian.apply(z, along, *ctx.radial, widths)
-        return (slope * along).sum((-2, -1), dtype=arrays.work_dtype(z)), bend
-
-    @staticmethod
-    def vmap(
-        info: Any,
-        in_dims: tuple[Any, ...],
-        z: Tensor,
-        name: str,
-        numbers: list[float],
-        widths: Tensor | None,
-    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        z = _batch_first(z, in_dims[0], info.batch_size)
-        widths = _batched_widths(widths, in_dims[3], info.batch_size)
-        return _Transformed.apply(z, name, numbers, widths), (0, 0)
-
-
-class _TransformedHessian(torch.autograd.Function):
-    """``pair_hessian_product`` for ``torch.func``; linear in u and not differentiated in z."""
-
-    @staticmethod
-    def forward(
-        z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | None
-    ) -> Tensor:
-        return _pair_hessian_product(z, u.contiguous(), name, numbers, widths)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        z, _, name, numbers, widths = inputs
-        ctx.save_for_backward(z, widths)
-        ctx.radial = (name, numbers)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        z, widths = ctx.saved_tensors
-        return None, _TransformedHessian.apply(z, grads[0], *ctx.radial, widths), None, None, None
-
-    @staticmethod
-    def vmap(
-        info: Any,
-        in_dims: tuple[Any, ...],
-        z: Tensor,
-        u: Tensor,
-        name: str,
-        numbers: list[float],
-        widths: Tensor | None,
-    ) -> tuple[Tensor, int]:
-        z, u = (_batch_first(v, k, info.batch_size) for v, k in ((z, in_dims[0]), (u, in_dims[1])))
-        widths = _batched_widths(widths, in_dims[4], info.batch_size)
-        return _TransformedHessian.apply(z, u, name, numbers, widths), 0
-
-
-def _batch_first(x: Tensor, axis: int | None, size: int) -> Tensor:
-    return (x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)).contiguous()
-
-
-def _batched_widths(widths: Tensor | None, axis: int | None, size: int) -> Tensor | None:
-    """The four parameters stay on axis 0, the new batch comes after them."""
-    return None if widths is None else _batch_first(widths, axis, size).movedim(0, 1).contiguous()
-
-
 def pair_sum(z: Tensor, radial: Radial) -> Tensor:
     """Σ_{i≠j} f(‖z_i − z_j‖²) for z (…, n, d), differentiable twice in z.
 
@@ -288,8 +224,10 @@ def pair_sum(z: Tensor, radial: Radial) -> Tensor:
     """
     name, numbers, widths = encode(radial)
     if arrays.is_transformed(z):
-        value, _ = _Transformed.apply(z.contiguous(), name, numbers, widths)
+        from smmd.pairs.torch_transforms import Transformed
+
+        value, _ = Transformed.apply(z.contiguous(), name, numbers, widths)  # type: ignore[no-untyped-call]
         return value
     gradient = z.requires_grad and torch.is_grad_enabled()
-    value, _ = _pair_sum(z.contiguous(), name, numbers, widths, gradient)
+    value, _ = pair_sum_operator(z.contiguous(), name, numbers, widths, gradient)
     return value

@@ -22,8 +22,9 @@ from torch import Tensor
 
 from smmd.pairs import triton_cross
 from smmd.pairs.profile import rational_profile, series_profile
-from smmd.pairs.triton_launch import direct_sums, finished, gram_sums
-from smmd.pairs.triton_math import EITHER, NARROW, WIDE
+from smmd.pairs.triton_gram_sums import gram_sums
+from smmd.pairs.triton_launch import direct_sums, finished
+from smmd.pairs.triton_math import EITHER, NARROW, WIDE, mixture_numbers
 from smmd.pairs.triton_plan import (
     Cross,
     Kernel,
@@ -73,6 +74,7 @@ def pair_sums(
 def _exponentials(
     a: Parameter, offset: Parameter, weight: Parameter, base: Parameter, device: torch.device
 ) -> Kernel:
+    given = (a, offset, weight, base)
     bases = EITHER.value
     if not isinstance(base, Tensor):
         bases = WIDE.value if all(base) else EITHER.value if any(base) else NARROW.value
@@ -83,24 +85,30 @@ def _exponentials(
     a, offset, weight, base = (v.contiguous() for v in fields)
     kind = "gaussian" if terms == 1 else "mixture"
     none = (0.0, 0.0)
-    return Kernel(kind, a, offset, weight, base, terms, int(batches > 1), bases, none[:1], none)
+    kernel = Kernel(kind, a, offset, weight, base, terms, int(batches > 1), bases, none[:1], none)
+    if kind == "mixture" and not any(isinstance(v, Tensor) for v in given):
+        tables = [_constant(mixture_numbers(*given, r), device, torch.float32) for r in (0, 1)]
+        kernel = kernel._replace(tables=(tables[0], tables[1]))
+    return kernel
 
 
 def _on_device(values: Parameter, device: torch.device) -> Tensor:
     return values if isinstance(values, Tensor) else _constant(tuple(values), device)
 
 
-@lru_cache(maxsize=1024)
-def _constant(values: tuple[float, ...], device: torch.device) -> Tensor:
+@lru_cache(maxsize=4096)
+def _constant(
+    values: tuple[float, ...], device: torch.device, dtype: torch.dtype = torch.float64
+) -> Tensor:
     """Numbers (1, …) on the device, for good.
 
     Made in another thread, so that a CUDA graph's memory pool, which the graph reuses at will,
     does not become their home.
     """
     if device.type == "cpu":
-        return torch.tensor([values], dtype=torch.float64)
+        return torch.tensor([values], dtype=dtype)
     with ThreadPoolExecutor(1) as thread:
-        made = thread.submit(torch.tensor, [values], dtype=torch.float64, device=device)
+        made = thread.submit(torch.tensor, [values], dtype=dtype, device=device)
         return made.result()
 
 

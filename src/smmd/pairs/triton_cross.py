@@ -129,10 +129,11 @@ def finish(
     if tile == 0:
         at = tl.arange(0, 1024)
         total = tl.zeros((1024,), tl.float64)
-        for start in range(0, parts, 1024):
-            mask = start + at < parts
-            total += tl.load(part + b * parts + start + at, mask=mask, other=0.0)
-        total *= pair_scale
+        if part is not None:
+            for start in range(0, parts, 1024):
+                mask = start + at < parts
+                total += tl.load(part + b * parts + start + at, mask=mask, other=0.0)
+            total *= pair_scale
         for start in range(0, cross_parts, 1024):
             mask = start + at < cross_parts
             total += tl.load(cross_part + b * cross_parts + start + at, mask=mask, other=0.0)

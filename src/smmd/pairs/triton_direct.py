@@ -118,11 +118,11 @@ def direct(
                 step = x2[:, None] - y2[None, :]
                 r2 += step * step
         if KIND == GAUSSIAN:
-            e = (r2 * ratio_high + offset_high) + (r2 * ratio_low + offset_low)
+            e = tl.fma(r2, ratio_high, tl.fma(r2, ratio_low, offset_low)) + offset_high
         elif KIND == MIXTURE:
             e = r2
         else:
-            e = r2 * -inverse_c_high - r2 * inverse_c_low
+            e = tl.fma(r2, -inverse_c_high, r2 * -inverse_c_low)
         value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, GRAD)
         other = live_i[:, None] & live_j[None, :] & (i[:, None] + row_start != j[None, :])
         total += tl.where(other, value, 0.0)
@@ -135,7 +135,7 @@ def direct(
             pull = tl.dot(pair, y, pull, input_precision="tf32x3")
             pull_weight += pair
 
-    result = tl.sum(tl.sum(total, 1).to(tl.float64), 0) * scale
+    result = tl.sum(tl.sum(total.to(tl.float64), 1), 0) * scale
     if CROSS != ABSENT:
         own, slope, z = _own_terms(rows, i, live_i, numbers, first, second, CROSS, D, DP)
         pair_scale = tl.load(numbers + 1)

@@ -1,9 +1,6 @@
 """Large samples: squared distances from inner products on matrix units, exact to rounding.
 
-Tensor cores truncate when they add, which is a shared relative error; so the products are made
-exact.  Each row is scaled by a power of two so that its largest entry is below 2048 and every
-entry becomes an integer h plus l/2048, |l| ≤ 1024: both are float16 numbers, and sums of products
-of such integers below 2^24 are exact in float32, in any order.  Then
+``triton_split`` has written each row as g·(h + l/2048) with integers h and l in float16.  Then
 
     z_i·z_j = g_i g_j (Σ h h' + 2^-11 Σ (h l' + l h')),
 
@@ -15,119 +12,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from smmd.pairs.triton_cross import ABSENT, HEADER, cross_terms
-from smmd.pairs.triton_math import (
-    _LOG2E,
-    COLUMNS,
-    GAUSSIAN,
-    MIXTURE,
-    contribution,
-)
+from smmd.pairs.triton_apply import factor_of, rounded_dot
+from smmd.pairs.triton_math import _LOG2E, COLUMNS, GAUSSIAN, MIXTURE, contribution
 
 #: What becomes of a pair's weight in the gradient.
 NONE = tl.constexpr(0)
 FUSED = tl.constexpr(1)
 STORED = tl.constexpr(2)
-
-# The interpreter multiplies bfloat16 as if it were integers; widened there, it is the same product.
-_WIDEN = tl.constexpr(bool(triton.knobs.runtime.interpret))
-_ROUND64 = tl.constexpr(6755399441055744.0)  # 1.5 · 2^52: rounds a float64 to an integer
-
-
-@triton.jit(do_not_specialize=["count", "terms", "batch_step", "tiles", "first", "second"])
-def split(
-    x,
-    centre,
-    a,
-    offset,
-    base,
-    unit_high,  # PROFILE: 2/c as two floats
-    unit_low,
-    numbers,
-    parts,
-    side,
-    z,
-    cross_part,
-    cross_slope,
-    count,
-    side_step,  # length of one batch of ``side``
-    terms,
-    batch_step,
-    tiles,
-    first,
-    second,
-    KIND: tl.constexpr,
-    CROSS: tl.constexpr,
-    GRAD: tl.constexpr,
-    D: tl.constexpr,
-    DP: tl.constexpr,  # stored width of h and of l
-    DZ: tl.constexpr,  # stored width of each half of z
-    DL: tl.constexpr,  # a power of two that covers both
-    QP: tl.constexpr,
-    BR: tl.constexpr,
-):
-    """Centre and scale rows; write h and l, (−½‖z‖² with half the offset, g), z as two bfloat16.
-
-    With CROSS also −2/n Σ f(‖z_i‖²) and what multiplies z_i in its gradient (``triton_cross``).
-    """
-    program = tl.program_id(0)
-    b = (program // tiles).to(tl.int64)
-    i = (program % tiles) * BR + tl.arange(0, BR)
-    k = tl.arange(0, DL)
-    live = i < count
-    at = b * count + i.to(tl.int64)
-
-    shift = tl.zeros((1,), tl.float64)
-    if KIND == GAUSSIAN:
-        wide = tl.load(base + b * batch_step).to(tl.float32) != 0.0
-        precision = tl.load(a + b * batch_step).to(tl.float64)
-        half_offset = 0.5 * tl.load(offset + b * batch_step).to(tl.float64)
-        unit = tl.where(wide, precision, precision * _LOG2E)
-        shift += tl.where(wide, half_offset, half_offset * _LOG2E)
-    elif KIND == MIXTURE:
-        q = tl.arange(0, QP)
-        each = tl.load(a + b * batch_step * terms + q, mask=q < terms, other=0.0)
-        unit = tl.max(each.to(tl.float64), 0)
-    else:
-        unit = tl.cast(unit_high, tl.float64) + tl.cast(unit_low, tl.float64)
-
-    mask = live[:, None] & (k < D)[None, :]
-    entry = tl.load(x + at[:, None] * D + k[None, :], mask=mask, other=0.0).to(tl.float64)
-    if CROSS != ABSENT:
-        norms = tl.sum(entry * entry, 1)
-        value, slope = cross_terms(norms, numbers + HEADER, first, second, CROSS)
-        share = tl.load(numbers + 2)
-        tl.store(cross_part + program, share * tl.sum(tl.where(live, value, 0.0), 0))
-        if GRAD:
-            tl.store(cross_slope + at, (2.0 * share * slope).to(tl.float32), mask=live)
-    middle = tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float64)
-    entry = tl.where(mask, entry - middle[None, :], 0.0)
-    scaled = entry * tl.sqrt(unit)
-
-    # the power of two at or below the row's largest entry, over 1024
-    largest = tl.maximum(tl.max(tl.abs(scaled), 1).to(tl.float32), 1e-30)
-    power = (largest.to(tl.int32, bitcast=True) & 0x7F800000).to(tl.float32, bitcast=True)
-    step = power * 0.0009765625
-    per_step = 2048.0 / step.to(tl.float64)
-    whole = (scaled * per_step[:, None] + _ROUND64) - _ROUND64
-    h = (whole * 0.00048828125 + _ROUND64) - _ROUND64
-    low = whole - h * 2048.0
-    half_square = -0.5 * tl.sum(whole * whole, 1) / (per_step * per_step) + shift
-
-    row = parts + at[:, None] * (2 * DP) + k[None, :]
-    stored = live[:, None] & (k < DP)[None, :]
-    tl.store(row, h.to(tl.float32).to(tl.float16), mask=stored)
-    tl.store(row + DP, low.to(tl.float32).to(tl.float16), mask=stored)
-    norm_bits = half_square.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64) & 0xFFFFFFFF
-    step_bits = step.to(tl.int32, bitcast=True).to(tl.int64) << 32
-    tl.store(side + b * side_step + i, norm_bits | step_bits, mask=live)
-    if GRAD:
-        single = entry.to(tl.float32)
-        high = single.to(tl.bfloat16)
-        row = z + at[:, None] * (2 * DZ) + k[None, :]
-        stored = live[:, None] & (k < DZ)[None, :]
-        tl.store(row, high, mask=stored)
-        tl.store(row + DZ, (single - high.to(tl.float32)).to(tl.bfloat16), mask=stored)
 
 
 @triton.jit
@@ -196,15 +87,6 @@ def _products(
 
 
 @triton.jit
-def _rounded_dot(left, right, total):
-    """``total`` + left·right for bfloat16 operands."""
-    if _WIDEN:
-        left = left.to(tl.float32)
-        right = right.to(tl.float32)
-    return tl.dot(left, right, total)
-
-
-@triton.jit
 def _leading(x):
     """x rounded to bfloat16's eight bits, still float32 (so that the rest x − it is exact)."""
     bits = (x.to(tl.int32, bitcast=True) + 0x8000) & -65536
@@ -246,15 +128,15 @@ def _column_tile(
             z_high = tl.load(at, mask=live_j[:, None], other=0.0)
         else:
             z_high = tl.load(at)
-        pull = _rounded_dot(first, z_high, pull)
+        pull = rounded_dot(first, z_high, pull)
         if (DZ > 8) & (PASSES > 1):
             if MASKED:
                 z_low = tl.load(at + DZ, mask=live_j[:, None], other=0.0)
             else:
                 z_low = tl.load(at + DZ)
-            pull = _rounded_dot(first, z_low, pull)
+            pull = rounded_dot(first, z_low, pull)
         if PASSES > 2:
-            pull = _rounded_dot((pair - leading).to(tl.bfloat16), z_high, pull)
+            pull = rounded_dot((pair - leading).to(tl.bfloat16), z_high, pull)
             pull_weight += tl.sum(pair, 1)
         else:
             pull_weight += tl.sum(leading, 1)
@@ -399,7 +281,7 @@ def gram(
     at_part = b * part_rows + part_row + cut * tiles + tile_i
     tl.store(part + at_part, tl.sum(tl.where(live_i, total, 0.0), 0) * scale)
     if GRAD == FUSED:
-        factor = _factor(a, weight, b_kernel, factor_profile, KIND)
+        factor = factor_of(a, weight, b_kernel, factor_profile, KIND)
         if DZ == 8:
             pull = tl.sum(tl.reshape(pull, (BM, 2, 8)), 1)
         k = tl.arange(0, 8 if DZ == 8 else DG)
@@ -413,62 +295,3 @@ def gram(
     elif GRAD == STORED:
         at = (b * splits + cut) * strip + tile_i * BM + i_local
         tl.store(grad_weight + at, pull_weight, mask=live_i)
-
-
-@triton.jit
-def _factor(a, weight, at, factor_profile, KIND: tl.constexpr):
-    """What all weights of the gradient share."""
-    if KIND == GAUSSIAN:
-        precision = tl.load(a + at).to(tl.float64)
-        return (2.0 * precision * tl.load(weight + at).to(tl.float64)).to(tl.float32)
-    elif KIND == MIXTURE:
-        return 1.0
-    else:
-        return factor_profile
-
-
-@triton.jit(do_not_specialize=["m", "n", "first_row", "batch_step", "tiles", "chunks", "splits"])
-def apply_weights(
-    weights, grad_weight, z, rows, centre, a, weight, factor_profile, grad,
-    m, n, first_row, strip, stride, batch_step, tiles, chunks, splits,
-    KIND: tl.constexpr, PASSES: tl.constexpr, D: tl.constexpr, DZ: tl.constexpr,
-    DG: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, SECTION: tl.constexpr,
-):  # fmt: skip
-    """The gradient of a strip of rows from its weights: weights·z − (Σ weights) z_i.
-
-    Matrix units truncate when they add: every SECTION columns their sum moves to a rounded one.
-    """
-    program = tl.program_id(0)
-    tile_i = program % tiles
-    rest = program // tiles
-    chunk = rest % chunks
-    b = (rest // chunks).to(tl.int64)
-    at_strip = tile_i * BM + tl.arange(0, BM)
-    i = first_row + at_strip
-    live_i = (i < m) & (at_strip < strip)
-    j = tl.arange(0, BN)
-    k = chunk * DG + tl.arange(0, DG)
-    w = weights + (b * strip + at_strip.to(tl.int64))[:, None] * stride + j[None, :]
-    at_z = z + b * n * (2 * DZ) + j[:, None] * (2 * DZ) + k[None, :]
-    total = tl.zeros((BM, DG), tl.float32)
-    for section in range(0, n, SECTION):
-        pull = tl.zeros((BM, DG), tl.float32)
-        for j0 in range(section, tl.minimum(section + SECTION, n), BN):
-            live_j = j0 + j < n
-            first = tl.load(w + j0)
-            at = at_z + tl.cast(j0, tl.int64) * (2 * DZ)
-            pull = _rounded_dot(first, tl.load(at, mask=live_j[:, None], other=0.0), pull)
-            if PASSES > 1:
-                pull = _rounded_dot(first, tl.load(at + DZ, mask=live_j[:, None], other=0.0), pull)
-        total += pull
-    pull_weight = tl.zeros((BM,), tl.float32)
-    for cut in range(splits):
-        at_weight = grad_weight + (b * splits + cut) * strip + at_strip
-        pull_weight += tl.load(at_weight, mask=live_i, other=0.0)
-    live = live_i[:, None] & (k < D)[None, :]
-    at_i = b * m + i.to(tl.int64)
-    own = tl.load(rows + at_i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float32)
-    own -= tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float32)[None, :]
-    factor = _factor(a, weight, b * batch_step, factor_profile, KIND)
-    g = (total - pull_weight[:, None] * own) * factor
-    tl.store(grad + at_i[:, None] * D + k[None, :], g, mask=live)

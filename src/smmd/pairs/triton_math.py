@@ -7,6 +7,10 @@ rounding to nearest (which averages out) is left.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
 import triton
 import triton.language as tl
 
@@ -74,10 +78,11 @@ def mixture(e, table, terms, slope: tl.constexpr, BASE: tl.constexpr):
     weight = tl.zeros_like(e)
     for q in range(terms):
         row = table + q * COLUMNS
-        t = e * tl.load(row) + tl.load(row + 2)
-        t += e * tl.load(row + 1) + tl.load(row + 3)
+        # The small part goes in before the large one is rounded, which else would swallow it.
+        low = tl.fma(e, tl.load(row + 1), tl.load(row + 3))
+        t = tl.fma(e, tl.load(row), low) + tl.load(row + 2)
         v, k = exponential(t, tl.load(row + 7) != 0.0, BASE)
-        value += v * tl.load(row + 4) + v * tl.load(row + 5)
+        value += tl.fma(v, tl.load(row + 4), v * tl.load(row + 5))
         if slope:
             weight += k * tl.load(row + 6)
     return value, weight
@@ -109,7 +114,7 @@ def profile(e, coef, slope: tl.constexpr):
     if slope:
         dp = dp * u + p
     tail = p * u + coef[1]
-    value = -(t * coef[2] + t * tail)
+    value = -tl.fma(t, coef[2], t * tail)
     weight = (w * square) * (2.0 * w * (coef[2] + tail) - t * dp)
     return value, weight
 
@@ -162,3 +167,25 @@ def mixture_table(a, offset, weight, base, table, terms, RELATIVE: tl.constexpr,
     tl.store(row + 5, weight_low, mask=live)
     tl.store(row + 6, (2.0 * a * weight).to(tl.float32), mask=live)
     tl.store(row + 7, base, mask=live)
+
+
+def mixture_numbers(
+    a: Sequence[float],
+    offset: Sequence[float],
+    weight: Sequence[float],
+    base: Sequence[float],
+    relative: bool,
+) -> tuple[float, ...]:
+    """What ``mixture_table`` writes, computed on the host for a kernel that stays the same."""
+    rows = []
+    for aq, oq, wq, bq in zip(a, offset, weight, base, strict=True):
+        unit = 1.0 if bq else math.log2(math.e)
+        ratio = aq / max(a) if relative else -0.5 * aq
+        numbers = (v for x in (ratio * unit, oq * unit, wq) for v in _two_floats(x))
+        rows.extend([*numbers, 2.0 * aq * wq, float(bq)])
+    return tuple(rows)
+
+
+def _two_floats(x: float) -> tuple[float, float]:
+    high = float(np.float32(x))
+    return high, x - high

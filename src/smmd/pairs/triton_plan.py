@@ -36,6 +36,7 @@ class Kernel(NamedTuple):
     coef: tuple[float, ...]
     inverse_c: tuple[float, float]
     top: float = 0.0  # what the profile leaves out of every pair
+    tables: tuple[Tensor, Tensor] | None = None  # of a fixed mixture: for r², for −½ a_max r²
 
 
 class Cross(NamedTuple):

@@ -61,19 +61,25 @@ class SMMDLoss(nn.Module):
         self.group, self.layout = group, layout
 
     def forward(self, z: Tensor, var: Tensor | None = None) -> Tensor:
+        # Entering a context takes longer than the kernels of a small batch.
+        if not torch.is_autocast_enabled(z.device.type):
+            return self._loss(z, var)
         with torch.autocast(z.device.type, enabled=False):
-            z = at_least_single(z)
-            rows, _ = to_rows(z, self.layout)
-            if var is not None:
-                var = self._variances(var, z)
-            group = resolve(self.group)
-            if group is None:
-                value = measure.smmd(rows, kernel=self.kernel, var=var)
-            else:
-                from smmd import distributed
+            return self._loss(z, var)
 
-                value = distributed.smmd(rows, self.kernel, group, var=var)
-            return value.mean()
+    def _loss(self, z: Tensor, var: Tensor | None) -> Tensor:
+        z = at_least_single(z)
+        rows, _ = to_rows(z, self.layout)
+        if var is not None:
+            var = self._variances(var, z)
+        group = resolve(self.group)
+        if group is None:
+            value = measure.smmd(rows, kernel=self.kernel, var=var)
+        else:
+            from smmd import distributed
+
+            value = distributed.smmd(rows, self.kernel, group, var=var)
+        return value.mean() if value.ndim else value
 
     def _variances(self, var: Tensor, z: Tensor) -> Tensor:
         var = at_least_single(var)

@@ -1,0 +1,81 @@
+"""The gradient as matrix products of bfloat16 weights with bfloat16 parts of the points."""
+
+from __future__ import annotations
+
+import os
+
+import triton
+import triton.language as tl
+
+from smmd.pairs.triton_math import GAUSSIAN, MIXTURE
+
+# The interpreter multiplies bfloat16 as if it were integers; widened there, it is the same product.
+_WIDEN = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"))
+
+
+@triton.jit
+def rounded_dot(left, right, total):
+    """``total`` + left·right for bfloat16 operands."""
+    if _WIDEN:
+        left = left.to(tl.float32)
+        right = right.to(tl.float32)
+    return tl.dot(left, right, total)
+
+
+@triton.jit
+def factor_of(a, weight, at, factor_profile, KIND: tl.constexpr):
+    """What all weights of the gradient share."""
+    if KIND == GAUSSIAN:
+        precision = tl.load(a + at).to(tl.float64)
+        return (2.0 * precision * tl.load(weight + at).to(tl.float64)).to(tl.float32)
+    elif KIND == MIXTURE:
+        return 1.0
+    else:
+        return factor_profile
+
+
+@triton.jit(do_not_specialize=["m", "n", "first_row", "batch_step", "tiles", "chunks", "splits"])
+def apply_weights(
+    weights, grad_weight, z, rows, centre, a, weight, factor_profile, grad,
+    m, n, first_row, strip, stride, batch_step, tiles, chunks, splits,
+    KIND: tl.constexpr, PASSES: tl.constexpr, D: tl.constexpr, DZ: tl.constexpr,
+    DG: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, SECTION: tl.constexpr,
+):  # fmt: skip
+    """The gradient of a strip of rows from its weights: weights·z − (Σ weights) z_i.
+
+    Matrix units truncate when they add: every SECTION columns their sum moves to a rounded one.
+    """
+    program = tl.program_id(0)
+    tile_i = program % tiles
+    rest = program // tiles
+    chunk = rest % chunks
+    b = (rest // chunks).to(tl.int64)
+    at_strip = tile_i * BM + tl.arange(0, BM)
+    i = first_row + at_strip
+    live_i = (i < m) & (at_strip < strip)
+    j = tl.arange(0, BN)
+    k = chunk * DG + tl.arange(0, DG)
+    w = weights + (b * strip + at_strip.to(tl.int64))[:, None] * stride + j[None, :]
+    at_z = z + b * n * (2 * DZ) + j[:, None] * (2 * DZ) + k[None, :]
+    total = tl.zeros((BM, DG), tl.float32)
+    for section in range(0, n, SECTION):
+        pull = tl.zeros((BM, DG), tl.float32)
+        for j0 in range(section, tl.minimum(section + SECTION, n), BN):
+            live_j = j0 + j < n
+            first = tl.load(w + j0)
+            at = at_z + tl.cast(j0, tl.int64) * (2 * DZ)
+            pull = rounded_dot(first, tl.load(at, mask=live_j[:, None], other=0.0), pull)
+            if PASSES > 1:
+                pull = rounded_dot(first, tl.load(at + DZ, mask=live_j[:, None], other=0.0), pull)
+        total += pull
+    pull_weight = tl.zeros((BM,), tl.float32)
+    for cut in range(splits):
+        at_weight = grad_weight + (b * splits + cut) * strip + at_strip
+        pull_weight += tl.load(at_weight, mask=live_i, other=0.0)
+    live = live_i[:, None] & (k < D)[None, :]
+    at_i = b * m + i.to(tl.int64)
+    own = tl.load(rows + at_i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float32)
+    own -= tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float32)[None, :]
+    factor = factor_of(a, weight, b * batch_step, factor_profile, KIND)
+    g = (total - pull_weight[:, None] * own) * factor
+    tl.store(grad + at_i[:, None] * D + k[None, :], g, mask=live)
