@@ -255,7 +255,7 @@ def _distance2(x, y):
 
 
 def _rows(z):
-    return [[mpf(float(v)) for v in row] for row in z]
+    return [[v if isinstance(v, mpf) else mpf(float(v)) for v in row] for row in z]
 
 
 def centred_second_moment(kernel):

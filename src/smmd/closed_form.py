@@ -214,10 +214,10 @@ def _imq_cross(
     mass = mass / amplitude
     mean_h = float(mass @ h)
     # In units of the mean precision, so that the series sees a decay of order one.
-    series = quadrature.fit_series(h / mean_h, mass, 2.0)
+    series = quadrature.fit_series(h / mean_h, mass, 2.0, 4)
     if series is not None:
         less = float(node_weights @ np.expm1(log_e))
-        return SeriesRadial(mean_h, weight, base, float(amplitude), less, 2.0, series)
+        return SeriesRadial(mean_h, weight, base, float(amplitude), less, 2.0, series, 4.0)
     rates, offsets, weights = (
         tuple(v.astype(np.float64).tolist()) for v in (h, log_e, node_weights * weight)
     )

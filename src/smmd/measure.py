@@ -196,7 +196,10 @@ def value_and_grad(
     value = terms.constant - 2.0 * xp.mean(terms.cross.value(xp, norms), axis=-1)
     pull = terms.cross.slope(xp, norms)[..., None] * x
     gradient = slope / (n * (n - 1)) - (4.0 / n) * pull
-    return _answer(value + total / (n * (n - 1)), sample), _answer(gradient, sample)
+    value = value + total / (n * (n - 1))
+    if standardized:
+        value = sharpened(value, sample, terms)
+    return _answer(value, sample), _answer(gradient, sample)
 
 
 def _why(unbiased: bool) -> str:

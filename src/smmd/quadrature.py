@@ -55,26 +55,27 @@ def beta_rule(d: int, smallest: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
 def sliced_series(d: int) -> tuple[float, Series]:
     """The map's constant c and the Chebyshev series of φ_d for ``radial.SeriesRadial``, d ≥ 2."""
     t, weights = beta_rule(d)
-    fitted = fit_series(t, weights, 0.5 * d)
+    fitted = fit_series(t, weights, 0.5 * d, 3)
     assert fitted is not None
     return 0.5 * d, fitted
 
 
-def fit_series(t: np.ndarray, weights: np.ndarray, c: float) -> Series | None:
+def fit_series(t: np.ndarray, weights: np.ndarray, c: float, decay: int) -> Series | None:
     """Chebyshev series for φ(x) = Σ weights·exp(−t x) and its derivatives, Σ weights = 1.
 
-    In w = 1/√(1 + x/c): (1 − φ)/(1 − w²), −φ'/w³ and φ''/w⁵.  None where they do not converge.
+    In w = 1/√(1 + x/c): (1 − φ)/(1 − w²), −φ'/w^m and φ''/w^(m+2) with m = ``decay``.  None where
+    they do not converge.
     """
     points = 112
     theta = (np.arange(points, dtype=np.longdouble) + 0.5) * (_PI / points)
     w = 0.5 * (np.cos(theta) + 1)
     drop = (1 - w) * (1 + w)
     tx = np.outer(c * drop / (w * w), t)
-    decay = np.exp(-tx)
+    power = np.exp(-tx)
     samples = (
         (-np.expm1(-tx) @ weights) / drop,
-        (decay @ (weights * t)) / w**3,
-        (decay @ (weights * t * t)) / w**5,
+        (power @ (weights * t)) / w**decay,
+        (power @ (weights * t * t)) / w ** (decay + 2),
     )
     basis = np.cos(np.outer(np.arange(points), theta)) * (np.longdouble(2) / points)
     basis[0] *= 0.5

@@ -45,7 +45,7 @@ def _term(values: Any, q: int, ndim: int) -> Any:
     return picked.reshape(picked.shape + (1,) * (ndim - picked.ndim))
 
 
-def _expm1(xp: Namespace, power: Array) -> Array:
+def expm1(xp: Namespace, power: Array) -> Array:
     """e^power − 1, whose derivative frameworks take as (e^power − 1) + 1: zero far to the left.
 
     So far out the one is subtracted in sight, which costs the value nothing.
@@ -83,8 +83,8 @@ class Exponentials:
     def exponential(xp: Namespace, power: Array, base: Any) -> Array:
         """exp(power) − base."""
         if isinstance(base, float):
-            return _expm1(xp, power) if base else xp.exp(power)
-        return xp.where(base > 0, _expm1(xp, power), xp.exp(power))
+            return expm1(xp, power) if base else xp.exp(power)
+        return xp.where(base > 0, expm1(xp, power), xp.exp(power))
 
     def value(self, xp: Namespace, r2: Array) -> Array:
         total = None
@@ -140,13 +140,16 @@ class Rational:
 
 @dataclass(frozen=True)
 class SeriesRadial:
-    """weight · (amplitude · φ(x) − base), x = a r²/2, φ(x) = ₁F₁(1/2; d/2; −x).
+    """weight · (amplitude · φ(x) − base), x = a r²/2, φ(x) = Σ_q w_q e^(−t_q x), Σ w_q = 1.
 
-    φ is kept as Chebyshev series in 2w − 1, w = 1/√(1 + x/c), which covers all x in [0, ∞):
+    φ, such as ₁F₁(1/2; d/2; −x) of sliced kernels, is kept as Chebyshev series in 2w − 1 with
+    w = 1/√(1 + x/c), which covers all x in [0, ∞):
 
-        1 − φ = (1 − w²) Σ p_k T_k,   −φ' = w³ Σ p'_k T_k,   φ'' = w⁵ Σ p''_k T_k
+        1 − φ = (1 − w²) Σ p_k T_k,   −φ' = w^m Σ p'_k T_k,   φ'' = w^(m+2) Σ p''_k T_k
 
-    so that 1 − φ keeps its relative accuracy near x = 0 and φ its slow decay far out.
+    so that 1 − φ keeps its relative accuracy near x = 0, and its derivatives theirs far out: φ
+    itself decays there as w^(m−2), which is m = 3 for sliced kernels and m = 4 (``decay``) for the
+    inverse multiquadric.
     """
 
     a: float
@@ -156,12 +159,13 @@ class SeriesRadial:
     amplitude_minus_one: float
     c: float
     series: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+    decay: float = 3.0
 
     def encode(self) -> tuple[str, tuple[float, ...]]:
         head = (self.a, self.weight, self.base, self.amplitude, self.amplitude_minus_one, self.c)
         first, second, third = self.series
         sizes = (float(len(first)), float(len(second)))
-        return "sliced", (*head, *sizes, *first, *second, *third)
+        return "series", (*head, self.decay, *sizes, *first, *second, *third)
 
     def _map(self, xp: Namespace, r2: Array) -> tuple[Array, Array]:
         x = _bounded(xp, (0.5 * self.a) * r2)
@@ -175,12 +179,20 @@ class SeriesRadial:
 
     def slope(self, xp: Namespace, r2: Array) -> Array:
         _, w = self._map(xp, r2)
-        return (-0.5 * self.a * self.amplitude * self.weight) * w**3 * clenshaw(self.series[1], w)
+        scale = -0.5 * self.a * self.amplitude * self.weight
+        return scale * w**self.decay * clenshaw(self.series[1], w)
 
     def curvature(self, xp: Namespace, r2: Array) -> Array:
         _, w = self._map(xp, r2)
         scale = 0.25 * self.a**2 * self.amplitude * self.weight
-        return scale * w**5 * clenshaw(self.series[2], w)
+        return scale * w ** (self.decay + 2.0) * clenshaw(self.series[2], w)
+
+    def cubed(self) -> tuple[float, ...]:
+        """The series of −φ'/w³, whatever the decay, for code that knows only that."""
+        slopes = np.array(self.series[1])
+        for _ in range(int(self.decay) - 3):
+            slopes = np.polynomial.chebyshev.chebmul(slopes, [0.5, 0.5])  # times w
+        return tuple(slopes.tolist())
 
 
 def decode(name: str, numbers: Sequence[float]) -> Radial:
@@ -191,10 +203,10 @@ def decode(name: str, numbers: Sequence[float]) -> Radial:
         return Exponentials(a, offset, weight, base)
     if name == "rational":
         return Rational(*numbers)
-    first, second = 8 + int(numbers[6]), 8 + int(numbers[6]) + int(numbers[7])
-    series = (tuple(numbers[8:first]), tuple(numbers[first:second]), tuple(numbers[second:]))
-    precision, scale, base_value, amplitude, less, c = numbers[:6]
-    return SeriesRadial(precision, scale, base_value, amplitude, less, c, series)
+    precision, scale, base_value, amplitude, less, c, decay = numbers[:7]
+    first, second = 9 + int(numbers[7]), 9 + int(numbers[7]) + int(numbers[8])
+    series = (tuple(numbers[9:first]), tuple(numbers[first:second]), tuple(numbers[second:]))
+    return SeriesRadial(precision, scale, base_value, amplitude, less, c, series, decay)
 
 
 def clenshaw(coefficients: tuple[float, ...], w: Array) -> Array:

@@ -11,6 +11,10 @@ from typing import Any
 from smmd.arrays import Array, Namespace, as_array, astype, is_concrete, kind, namespace, work_dtype
 
 
+#: Squared distances of points within these bounds are finite in float64.
+_LARGEST = 1e150
+
+
 @dataclass(frozen=True)
 class Sample:
     """A checked sample, in the type that is computed in; ``dtype`` is the type to answer in.
@@ -54,7 +58,10 @@ def as_floats(x: Any, name: str) -> Array:
 
 
 def check_finite(x: Array, name: str) -> None:
-    """Refuse NaN and infinity wherever values can be read without stalling a device."""
+    """Refuse NaN and infinity wherever values can be read without stalling a device.
+
+    And numbers whose squares are infinite, in the only type that holds them.
+    """
     if not is_concrete(x):
         return
     xp = namespace(x)
@@ -64,6 +71,11 @@ def check_finite(x: Array, name: str) -> None:
         raise ValueError(
             f"{name} holds {bad} NaN or infinite value{'s' if bad > 1 else ''}; "
             "remove those rows or fill them in before measuring"
+        )
+    if x.dtype == xp.float64 and bool(xp.any(xp.abs(x) > _LARGEST)):
+        raise ValueError(
+            f"{name} holds values beyond ±{_LARGEST:g}, whose squares float64 cannot hold; "
+            "check their units, and rescale"
         )
 
 

@@ -26,6 +26,7 @@ from collections.abc import Iterable
 from smmd import closed_form
 from smmd.arrays import Array, Namespace, namespace
 from smmd.pairs.dense import by_row_blocks, pick, without_self
+from smmd.radial import expm1
 
 
 def centred_mean(
@@ -47,7 +48,7 @@ def _row_sums(
     """Σ_j e^(log w) h(z_i, z_j) for each i."""
     log_c = -0.5 * z.shape[-1] * math.log1p(2.0 * a)
     cross = closed_form.log_overlap(xp, a, z * z, 1.0 + spread)
-    below = xp.expm1(cross - log_c)
+    below = expm1(xp, cross - log_c)
     weight = math.exp(log_c + log_w)
 
     def block(index: Array) -> Array:

@@ -45,6 +45,11 @@ def _totals(values: np.ndarray) -> np.ndarray:
     return np.asarray(values.reshape(len(values), -1).sum(axis=-1), dtype=np.float64)
 
 
+def _far(power: np.ndarray) -> bool:
+    """Whether e^power is so small somewhere that (e^power − 1) + 1 would not be it any more."""
+    return bool(power.min(initial=0.0) < -8.0)
+
+
 class Exponential:
     """weight·(exp(offset − a r²/2) − base): everything but the exponential is left to BLAS."""
 
@@ -61,10 +66,17 @@ class Exponential:
         return _column(self.offset, part), _column(-0.5 * self.a, part)
 
     def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
-        if self.wide:
-            np.expm1(g, out=g)
-        else:
+        if not self.wide:
             np.exp(g, out=g)
+        elif slopes and _far(g):
+            values = np.expm1(g)
+            np.exp(g, out=g)
+            if diagonal:
+                _clear(values)
+                _clear(g)
+            return _totals(values)
+        else:
+            np.expm1(g, out=g)
         if diagonal:
             _clear(g)
         sums = _totals(g)
@@ -124,9 +136,12 @@ def _value_and_slope(
     if isinstance(radial, Exponentials) and isinstance(radial.a, tuple):
         value, slope = np.zeros_like(r2), np.zeros_like(r2)
         for a, offset, weight, base in zip(*radial.parameters(), strict=True):
-            term = Exponentials.exponential(np, offset - (0.5 * a) * r2, base)
+            power = offset - (0.5 * a) * r2
+            term = Exponentials.exponential(np, power, base)
             value += weight * term
-            if base:
+            if base and _far(power):
+                term = np.exp(power)
+            elif base:
                 term += 1.0
             term *= -0.5 * a * weight
             slope += term

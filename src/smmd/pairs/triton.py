@@ -247,7 +247,7 @@ def prepare(
         kind, first, second = triton_cross.EXPONENTIALS.value, terms, 0
     else:
         assert isinstance(cross, SeriesRadial)
-        values, slopes, _ = cross.series
+        values, slopes = cross.series[0], cross.cubed()
         head = (cross.a, cross.weight, cross.base, cross.amplitude, cross.amplitude_minus_one)
         numbers = np.array([*head, cross.c, *values, *slopes])
         kind, first, second = triton_cross.SERIES.value, len(values), len(slopes)
