@@ -10,7 +10,6 @@ from typing import Any
 
 from smmd.arrays import Array, Namespace, as_array, astype, is_concrete, kind, namespace, work_dtype
 
-
 #: Squared distances of points within these bounds are finite in float64.
 _LARGEST = 1e150
 
