@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from benchmarks import _null_values as null_values
 from benchmarks._null_values import Simulation
@@ -39,10 +40,12 @@ def simulate(folder: Path, n: int, d: int, seed: int, part: int, device: str) ->
     count = part_size(n)
     found = Simulation(n, d, seed, part, device).values(count)
     names = list(found)
-    values = np.stack([found[name] for name in names])
-    mean = values.mean(axis=1, keepdims=True)
-    powers = np.stack([((values - mean) ** k).mean(axis=1) for k in (2, 3, 4)])
-    values.sort(axis=1)
+    values = torch.stack([found[name] for name in names])
+    mean = values.mean(dim=1, keepdim=True)
+    e = values - mean
+    square = e * e
+    moments = torch.stack([mean[:, 0], *(f.mean(dim=1) for f in (square, square * e, square**2))])
+    values = values.float().sort(dim=1, descending=True).values
     kept = ranks(count)
     place = path(folder, n, d, seed, part)
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,8 +55,8 @@ def simulate(folder: Path, n: int, d: int, seed: int, part: int, device: str) ->
             file,
             names=np.array(names),
             count=np.int64(count),
-            values=values[:, ::-1][:, kept - 1].astype(np.float32),
-            moments=np.concatenate([mean.T, powers]),
+            values=values[:, torch.as_tensor(kept - 1, device=values.device)].cpu().numpy(),
+            moments=moments.cpu().numpy(),
         )
     partial.replace(place)
 

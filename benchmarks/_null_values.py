@@ -19,16 +19,18 @@ NULLS = ("standard", "diagonal", "normal")
 #: The scales that are squarings of the first, then the Henze–Zirkler width γ²_{n,d}.
 SCALES = {"4": 4.0, "2": 2.0, "1": 1.0, "1/2": 1 / 2, "1/4": 1 / 4, "1/8": 1 / 8}
 SCALES |= {"1/16": 1 / 16, "1/32": 1 / 32}
-HZ = "HZ"
+FIRST, HZ = "4", "HZ"
 WIDTHS = (*SCALES, HZ)
 #: Kernels that are mixtures: the default of `smmd.MultiScale`, and `smmd.IMQ`.
 MULTI, IMQ = "multi", "imq"
 MULTI_SCALES = ("1/16", "1/8", "1/4")
 STATISTICS = ("smmd", "bhep")
-#: From this many rows on distances are float32; `check` says what that does.
-SINGLE = {"cpu": 100, "cuda": 400}
-#: How many pairs are held at once: in a CPU's cache, or enough to keep a GPU busy.
-_PAIRS = {"cpu": 1 << 17, "cuda": 1 << 24}
+#: From this many rows on a CPU's distances are float32; `check` says what that does.
+SINGLE = 100
+#: How many pairs a CPU holds at once, in its cache; how many coordinates a GPU is given.
+_PAIRS, _NUMBERS = 1 << 17, 1 << 25
+
+Sums = dict[str, torch.Tensor]
 
 
 def gamma2(width: str, n: int, d: int) -> float:
@@ -62,15 +64,12 @@ class Simulation:
 
     def __init__(self, n: int, d: int, seed: int, part: int = 0, device: str = "cpu") -> None:
         self.n, self.d, self.device = n, d, torch.device(device)
-        kind = self.device.type
         self.rng = torch.Generator(self.device).manual_seed(seeds(seed, n, d, part))
-        self.dtype = torch.float32 if n >= SINGLE[kind] else torch.float64
-        if kind == "cuda":
-            self.edge = n if n < SINGLE[kind] else -(-n // 4)
-        else:
-            self.edge = n if n < 100 else min(128, -(-n // 2))
-        self.step = max(1, _PAIRS[kind] // self.edge**2)
-        self.imq = True
+        self.fused = self.device.type == "cuda"
+        self.dtype = torch.float32 if n >= SINGLE else torch.float64
+        self.edge = n if n < 100 else min(128, -(-n // 2))
+        held = _NUMBERS // (n * d) if self.fused else _PAIRS // self.edge**2
+        self.step = max(1, held)
 
     def draw(self, count: int) -> torch.Tensor:
         """A step's worth of samples at most: the same ones however they are asked for."""
@@ -78,7 +77,8 @@ class Simulation:
         z = torch.randn(shape, generator=self.rng, device=self.device, dtype=torch.float64)
         return z[:count]
 
-    def values(self, count: int) -> dict[str, np.ndarray]:
+    def values(self, count: int) -> dict[str, torch.Tensor]:
+        """``count`` values of every series, in the order in which they were drawn."""
         parts: dict[str, list[torch.Tensor]] = {}
         done = 0
         while done < count:
@@ -87,28 +87,45 @@ class Simulation:
             for null in nulls(self.n, self.d):
                 for name, value in self.statistics(normalize(z, null), null).items():
                     parts.setdefault(name, []).append(value)
-        return {name: torch.cat(found).cpu().numpy() for name, found in parts.items()}
+        return {name: torch.cat(found) for name, found in parts.items()}
 
     def statistics(self, z: torch.Tensor, null: str) -> dict[str, torch.Tensor]:
         n, d = self.n, self.d
         out: dict[str, torch.Tensor] = {}
         norms = (z * z).sum(dim=-1)
-        sums = self.pair_sums(z, 1.0)
+        # BHEP divides by the 1/n (co)variances: the same points, stretched.
+        stretch = 1.0 if null == "standard" else n / (n - 1.0)
+        sums, stretched = self.both_sums(z, stretch)
         for width in WIDTHS:
             rest = _closed_part(norms, gamma2(width, n, d), d)
             unit = math.sqrt(2.0 * second_moment(gamma2(width, n, d), d) / (n * (n - 1.0)))
             out[f"smmd {null} {width}"] = (rest + sums[width] / (n * (n - 1.0))) / unit
         several = [out[f"smmd {null} {width}"] for width in MULTI_SCALES]
         out[f"smmd {null} {MULTI}"] = torch.stack(several).sum(dim=0) / math.sqrt(_spread(d))
-        if self.imq:
-            out[f"smmd {null} {IMQ}"] = self._imq(norms, sums[IMQ])
-        # BHEP divides by the 1/n (co)variances: the same points, stretched.
-        stretch = 1.0 if null == "standard" else n / (n - 1.0)
-        sums = sums if stretch == 1.0 else self.pair_sums(z, stretch)
+        out[f"smmd {null} {IMQ}"] = self._imq(norms, sums[IMQ])
         for width in WIDTHS:
             rest = _closed_part(stretch * norms, gamma2(width, n, d), d)
-            out[f"bhep {null} {width}"] = n * (rest + sums[width] / n**2) + 1.0
+            out[f"bhep {null} {width}"] = n * (rest + stretched[width] / n**2) + 1.0
         return out
+
+    def both_sums(self, z: torch.Tensor, stretch: float) -> tuple[Sums, Sums]:
+        """The pair sums of the points, and of the stretched points."""
+        if not self.fused:
+            sums = self.pair_sums(z, 1.0)
+            return sums, sums if stretch == 1.0 else self.pair_sums(z, stretch)
+        from benchmarks import _null_sums
+
+        precisions = [0.5 / gamma2(w, self.n, self.d) for w in (FIRST, HZ, "1/8")]
+        try:
+            columns = _null_sums.pair_sums(z, *precisions, len(SCALES), stretch).T
+        except Exception as error:
+            print(f"the fused kernel failed, going on without: {error!r}"[:2000], flush=True)
+            self.fused = False
+            return self.both_sums(z, stretch)
+        names = [HZ, *SCALES, IMQ]
+        sums = dict(zip(names, columns, strict=False))
+        half = columns[_null_sums.SLOTS // 2 :]
+        return sums, sums if stretch == 1.0 else dict(zip(names, half, strict=False))
 
     def _imq(self, norms: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         """IMQ of scale 1/8, 1/(1 + r²/(2γ²)) = ∫ e^(−t) e^(−t r²/(2γ²)) dt, up to a factor."""
@@ -119,7 +136,7 @@ class Simulation:
             cross += weight * _closed_part(norms, width, d)
         return (cross + pairs / (n * (n - 1.0))) / math.sqrt(2.0 * second / (n * (n - 1.0)))
 
-    def pair_sums(self, z: torch.Tensor, stretch: float) -> dict[str, torch.Tensor]:
+    def pair_sums(self, z: torch.Tensor, stretch: float) -> Sums:
         """Σ_{i≠j} exp(−stretch·‖z_i − z_j‖²/(2γ²)) of each sample, for every width."""
         n, d, edge = self.n, self.d, self.edge
         z = z.to(self.dtype)
@@ -127,13 +144,12 @@ class Simulation:
         ones = torch.ones_like(norms)
         rows = torch.cat([-2.0 * z, norms, ones], dim=-1)
         columns = torch.cat([z, ones, norms], dim=-1).transpose(1, 2)
-        wanted = [*WIDTHS, *([IMQ] if self.imq and stretch == 1.0 else [])]
+        wanted = [*WIDTHS, *([IMQ] if stretch == 1.0 else [])]
         totals = {
             width: torch.zeros(len(z), dtype=torch.float64, device=z.device) for width in wanted
         }
         starts = range(0, n, edge)
-        first = next(iter(SCALES))
-        wide, hz, imq = (0.5 * stretch / gamma2(w, n, d) for w in (first, HZ, "1/8"))
+        wide, hz, imq = (0.5 * stretch / gamma2(w, n, d) for w in (FIRST, HZ, "1/8"))
         for i in starts:
             for j in starts[i // edge :]:
                 r2 = torch.bmm(rows[:, i : i + edge], columns[:, :, j : j + edge])
@@ -153,7 +169,7 @@ class Simulation:
                 k = r2.mul_(-wide).exp_()
                 k.flatten(1)[:, own] = 0.0
                 for width in SCALES:
-                    if width != first:
+                    if width != FIRST:
                         k.mul_(k)
                     add(width, k)
         return totals
@@ -219,9 +235,7 @@ def check(n: int, d: int, seed: int, device: str = "cpu", count: int = 6) -> dic
                 kernel = smmd.Gaussian(gamma=gamma2(width, n, d) ** 0.5)
             divisor = "n-1" if statistic == "smmd" else "n"
             here = montecarlo.normalize(z.cpu().numpy(), null, divisor=divisor)
-            if statistic == "smmd":
-                exact = smmd.smmd(here, kernel=kernel)
-            else:
-                exact = n * smmd.mmd2(here, kernel, unbiased=False)
+            exact = smmd.mmd2(here, kernel, unbiased=statistic == "smmd")
+            exact *= n if statistic == "bhep" else smmd.null_variance(n, d, kernel) ** -0.5
             worst[name] = float(np.max(np.abs(exact - values.cpu().numpy())))
     return worst

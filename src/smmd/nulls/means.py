@@ -8,7 +8,7 @@ import numpy as np
 
 from smmd import closed_form
 from smmd.kernels import Kernel
-from smmd.nulls.estimated import raw_moment
+from smmd.nulls.moments import null_mean
 
 
 def mean_of_smmd(kernel: Kernel, null: str, n: int, d: int) -> float:
@@ -23,7 +23,6 @@ def mean_of_smmd(kernel: Kernel, null: str, n: int, d: int) -> float:
     weights = np.exp(mixture.log_weights)
     total = 0.0
     for weight, a in zip(weights, precisions, strict=True):
-        constant = math.exp(-0.5 * d * math.log1p(2.0 * a))
-        total += float(weight) * (constant + raw_moment(1, null, n, d, 1.0 / float(a)))
+        total += float(weight) * null_mean(null, n, d, 1.0 / float(a))
     log_second = float(np.ravel(closed_form.log_null_second_moment(mixture, d))[0])
-    return total * math.sqrt(0.5 * n * (n - 1)) * math.exp(-0.5 * log_second)
+    return total * math.sqrt(0.5) * math.exp(-0.5 * log_second)
