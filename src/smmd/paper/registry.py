@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from smmd.paper import (
     codenorm_effect,
+    codenorm_removal,
     discrimination_mnist,
     discrimination_uniform,
     intervals,
@@ -15,6 +16,7 @@ from smmd.paper import (
     thresholds,
     variance_curve,
     violin,
+    wae,
 )
 from smmd.paper.items import Item
 
@@ -28,6 +30,8 @@ ITEMS: tuple[Item, ...] = (
     discrimination_uniform.ITEM,
     discrimination_mnist.ITEM,
     outliers.ITEM,
+    wae.ITEM,
+    codenorm_removal.ITEM,
     thresholds.ITEM,
 )
 

@@ -47,6 +47,8 @@ class Sizes:
     waes: int = 2
     wae_preset: str = "quick"
     wae_epochs: int | None = None
+    #: For how many epochs a trained network goes on when code normalization is taken away.
+    removal_epochs: int = 5
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -61,10 +63,11 @@ FULL = Sizes(
     shifts=100,
     deltas=40_000,
     encoders=10,
-    encoder_epochs=50,
+    encoder_epochs=30,
     encoder_repeats=2_000,
     waes=10,
     wae_preset="paper",
+    removal_epochs=10,
 )
 
 
