@@ -182,7 +182,7 @@ def threshold(
 
     >>> import smmd
     >>> round(smmd.threshold(100, 8), 2), round(smmd.threshold(100, 8, null="diagonal"), 2)
-    (1.76, 0.99)
+    (1.76, 0.35)
     """
     n, d = check_size("n", n, 2), check_size("d", d, 1)
     alpha = check_alpha(alpha)

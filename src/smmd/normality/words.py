@@ -42,7 +42,8 @@ def p_value(p: float, error: float | None, n_resamples: int) -> str:
     if n_resamples and p <= 1.001 / (n_resamples + 1):
         return f"{p:.2g}, the smallest that {count(n_resamples)} simulated samples can give"
     if error is not None:
-        return f"{p:.{max(1, math.ceil(math.log10(p / error)) + 1)}g} ± {error:.1g}"
+        decimals = max(1, -math.floor(math.log10(error)))
+        return f"{p:.{decimals}f} ± {error:.{decimals}f}"
     if p < 1e-300:
         return "below 1e-300"
     return f"{p:.3g}" if p >= 0.001 else f"{p:.2e}"
