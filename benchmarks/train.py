@@ -32,19 +32,19 @@ class Way:
     graph: bool = True
     unroll: int = 20
     channels_last: bool = True
-    compiled: bool = False
+    fused: bool = True
 
 
 WAYS = {
     way.name: way
     for way in (
-        Way("eager-float32", "float32", graph=False, channels_last=False),
-        Way("plain-graph", "tf32", unroll=1, channels_last=False),
+        Way("eager-float32", "float32", graph=False, channels_last=False, fused=False),
+        Way("plain-graph", "tf32", unroll=1, channels_last=False, fused=False),
+        Way("unfused-tf32", "tf32", fused=False),
+        Way("unfused-bf16", "bf16", fused=False),
         Way("float32", "float32"),
         Way("tf32", "tf32"),
         Way("bf16", "bf16"),
-        Way("tf32-compiled", "tf32", compiled=True),
-        Way("bf16-compiled", "bf16", compiled=True),
     )
 }
 
@@ -58,9 +58,7 @@ def learners(way: Way, seeds: int, images: torch.Tensor, version: str) -> list[l
         if way.channels_last:
             built = built.to(memory_format=torch.channels_last)
         built.narrow = torch.bfloat16 if way.precision == "bf16" else None
-        made.append(loop.Learner(config, built, images))
-    if way.compiled:
-        graphs.compile_networks(made)
+        made.append(loop.Learner(config, built, images, fused=way.fused))
     return made
 
 

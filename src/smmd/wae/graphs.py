@@ -9,8 +9,7 @@ runs what fits at the same time.  Each seed's arithmetic is exactly that of a ru
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -89,19 +88,3 @@ def arithmetic(precision: str) -> Iterator[None]:
         yield
     finally:
         cuda.allow_tf32, cudnn.allow_tf32, cudnn.benchmark = before
-
-
-def compile_networks(learners: Sequence[Learner]) -> None:
-    """One compiled encoder and decoder for all seeds, whose weights are arguments."""
-    for name in ("encoder", "decoder"):
-        call = torch.compile(_with_weights(getattr(learners[0].model, name)))
-        for learner in learners:
-            weights = dict(getattr(learner.model, name).named_parameters())
-            learner.model.fast[name] = partial(call, weights)
-
-
-def _with_weights(template: torch.nn.Module) -> Callable[..., Any]:
-    def call(weights: dict[str, torch.Tensor], x: torch.Tensor) -> Any:
-        return torch.func.functional_call(template, weights, (x,))
-
-    return call

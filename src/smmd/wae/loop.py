@@ -20,6 +20,7 @@ from smmd import measure
 from smmd.kernels import Adaptive, Gaussian
 from smmd.wae import schedule
 from smmd.wae.config import Config
+from smmd.wae.fused import FlatAdam, fuse
 from smmd.wae.model import Autoencoder
 from smmd.wae.ranks import Ranks
 
@@ -41,7 +42,13 @@ class Learner:
     """One seed: its model, optimizer, order of images, and what its steps measured."""
 
     def __init__(
-        self, config: Config, model: Autoencoder, images: Tensor, ranks: Ranks = Ranks()
+        self,
+        config: Config,
+        model: Autoencoder,
+        images: Tensor,
+        ranks: Ranks = Ranks(),
+        *,
+        fused: bool = False,
     ) -> None:
         if len(images) < config.batch:
             raise ValueError(
@@ -61,7 +68,7 @@ class Learner:
         if config.random:
             self.noise = torch.zeros(self.steps, share, config.latent, device=device)
         self.measured = torch.zeros(self.steps, 2, device=device)
-        self.optimizer = _adam(model, device)
+        self.optimizer: Any = fuse(model, EPSILON) if fused else _adam(model, device)
         self.module: nn.Module = model
         if ranks.world > 1:
             # Running statistics are of the global batch, so the same everywhere already.
@@ -141,6 +148,8 @@ class Learner:
         """Put back what ``tensors`` gave, in place."""
         for name, tensor in self.tensors().items():
             tensor.copy_(tensors[name])
+        if isinstance(self.optimizer, FlatAdam):
+            self.optimizer.refresh()
 
 
 def kernel(config: Config) -> Gaussian | Adaptive:
@@ -156,7 +165,7 @@ def _adam(model: nn.Module, device: torch.device) -> torch.optim.Adam:
     for parameter in parameters:
         # Made now and not in the first step, so that a checkpoint finds its place.
         adam.state[parameter] = {
-            "step": torch.zeros((), device=device),
+            "step": torch.zeros((), dtype=torch.float32, device=device),
             "exp_avg": torch.zeros_like(parameter),
             "exp_avg_sq": torch.zeros_like(parameter),
         }

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from smmd.samples import moments, pooled_moments
 from smmd.torch import CodeNorm, GaussianCodeNorm, SMMDLoss
 from smmd.torch.distributed import Group, gather, resolve
+from smmd.torch.loss import at_least_single
 from smmd.wae import networks
 from smmd.wae.config import Config
 
@@ -84,7 +85,7 @@ class Autoencoder(nn.Module):
         """The codes of images in 0…1, and a random encoder's variances."""
         with self._autocast(x):
             z = self._network("encoder")(x)
-        z = z.float()
+        z = at_least_single(z)
         if self.version != "random":
             return self.norm(z), None
         mean, log_variance = z.chunk(2, dim=1)
@@ -96,7 +97,7 @@ class Autoencoder(nn.Module):
         z = self.entrance(z)
         with self._autocast(z):
             images: Tensor = self._network("decoder")(z)
-        return images.float()
+        return at_least_single(images)
 
     def forward(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
         """Mean squared error and SMMD² of a batch, as a tensor of two.

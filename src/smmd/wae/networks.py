@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from smmd.torch.loss import at_least_single
 from smmd.wae.config import Config
 
 Shape = tuple[int, int, int]
@@ -33,7 +34,7 @@ class FullLinear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         with torch.autocast(x.device.type, enabled=False):
-            return super().forward(x.float())
+            return super().forward(at_least_single(x))
 
 
 class Flat(nn.Module):
@@ -175,19 +176,20 @@ def build(config: Config, shape: Shape, custom: Custom = None) -> Pair:
             raise ValueError(
                 "network='custom' needs networks=(encoder, decoder), or a function that makes them"
             )
-        pair = custom
+        pair: Any = custom
         if not isinstance(pair, tuple | nn.Module):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(config.seed)
                 pair = pair()
         _check(pair, shape, config.latent, outputs)
-        return pair
-    pair = MAKERS[config.network](shape, config.latent, outputs)
+        encoder, decoder = pair
+        return encoder, decoder
+    made = MAKERS[config.network](shape, config.latent, outputs)
     generator = torch.Generator().manual_seed(config.seed)
-    for network in pair:
+    for network in made:
         glorot(network, generator)
-    _revive(pair[0], generator)
-    return pair
+    _revive(made[0], generator)
+    return made
 
 
 @torch.no_grad()

@@ -54,7 +54,8 @@ class Session:
             if device.type == "cuda":
                 model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
                 model.narrow = torch.bfloat16 if config.precision == "bf16" else None
-            self.learners.append(Learner(config, model, images, ranks))
+            fused = device.type == "cuda" and ranks.world == 1 and config.network != "custom"
+            self.learners.append(Learner(config, model, images, ranks, fused=fused))
         self.monitors = [Monitor(config) for config in configs]
         self.parameters = sum(p.numel() for p in self.learners[0].model.parameters())
         self.records: list[dict[str, Any]] = []

@@ -1,0 +1,347 @@
+"""The same training step in fewer launches, for networks that are plain sequences of layers.
+
+A step of the paper's network at 100 images is bound by its many small kernels.  Here all weights of
+a model are one vector (so that Adam is one launch, and narrow copies of the weights come with it),
+bias and ReLU are one launch, their gradients another, weight gradients are written where Adam reads
+them, and convolutions of few channels, for which libraries have only slow kernels, are products of
+patches.  The arithmetic is that of the layers; ``tests/wae/test_fused.py`` compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from smmd.torch.loss import at_least_single
+from smmd.wae import fused_kernels
+from smmd.wae.model import Autoencoder
+from smmd.wae.networks import Crop, Flat, FullLinear, Unflat
+
+#: Layers with weights, and layers without that work on any type.
+WEIGHTED = (nn.Linear, nn.Conv2d, nn.ConvTranspose2d)
+PLAIN = (nn.ReLU, nn.Sigmoid, nn.ZeroPad2d, Flat, Unflat, Crop)
+#: A convolution with so few inputs (or outputs) an image point is a product of patches.
+FEW = 16
+#: Weights start at multiples of so many numbers, which matrix units want.
+ALIGN = 64
+
+
+def fusible(network: nn.Module) -> bool:
+    """Whether ``Sequence`` can stand in for it."""
+    return (
+        fused_kernels.HAVE_TRITON
+        and type(network) is nn.Sequential
+        and all(isinstance(layer, WEIGHTED + PLAIN) for layer in network)
+        and all(_usual(layer) for layer in network if not isinstance(layer, PLAIN))
+    )
+
+
+def _usual(layer: Any) -> bool:
+    if layer.bias is None:
+        return False
+    if isinstance(layer, nn.Linear):
+        return True
+    return (
+        layer.groups == 1
+        and layer.padding_mode == "zeros"
+        and set(layer.dilation) == {1}
+        and not isinstance(layer.padding, str)
+    )
+
+
+class FlatAdam:
+    """Adam on a model whose parameters become views of one vector.
+
+    Has of ``torch.optim.Adam`` what ``loop.Learner`` asks for: state by parameter, the learning
+    rate in ``param_groups``, ``zero_grad`` and ``step``.
+    """
+
+    def __init__(self, model: nn.Module, narrow: torch.dtype | None, epsilon: float) -> None:
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        sizes = [-(-p.numel() // ALIGN) * ALIGN for p in parameters]
+        device, total = parameters[0].device, sum(sizes)
+        self.epsilon = epsilon
+        dtype = parameters[0].dtype
+        self.weights, self.gradient, self.first, self.second = (
+            torch.zeros(total, dtype=dtype, device=device) for _ in range(4)
+        )
+        self.narrow = None
+        if narrow is not None:
+            self.narrow = torch.zeros(total, dtype=narrow, device=device)
+        rate = torch.tensor(1e-3, dtype=torch.float32, device=device)
+        self.param_groups: list[dict[str, Any]] = [{"lr": rate}]
+        self.count = torch.zeros((), dtype=torch.float32, device=device)
+        self.state: dict[Tensor, dict[str, Tensor]] = {}
+        self.copies: dict[Tensor, Tensor] = {}
+        self.loose = list(parameters)
+        start = 0
+        for parameter, size in zip(parameters, sizes, strict=True):
+            place = (parameter.shape, _strides(parameter), start)
+            view = self.weights.as_strided(*place)
+            view.copy_(parameter.detach())
+            parameter.data = view
+            parameter.grad = self.gradient.as_strided(*place)
+            self.state[parameter] = {
+                "step": self.count,
+                "exp_avg": self.first.as_strided(*place),
+                "exp_avg_sq": self.second.as_strided(*place),
+            }
+            narrowed = self.weights if self.narrow is None else self.narrow
+            self.copies[parameter] = narrowed.as_strided(*place)
+            start += size
+        self.refresh()
+
+    def refresh(self) -> None:
+        """After weights were written by somebody else."""
+        if self.narrow is not None:
+            self.narrow.copy_(self.weights)
+
+    def adopt(self, parameters: list[nn.Parameter]) -> None:
+        """Somebody writes these gradients anew in each step; the rest are added up by autograd."""
+        taken = set(parameters)
+        self.loose = [p for p in self.loose if p not in taken]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Only what autograd adds to."""
+        for parameter in self.loose:
+            assert parameter.grad is not None
+            parameter.grad.zero_()
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """One launch, and a count."""
+        self.count += 1
+        fused_kernels.adam_(
+            self.weights,
+            self.gradient,
+            (self.first, self.second),
+            self.narrow,
+            self.param_groups[0]["lr"],
+            self.count,
+            self.epsilon,
+        )
+
+
+def _strides(parameter: Tensor) -> tuple[int, ...]:
+    """Convolutions' weights with channels last, others as they are read."""
+    if parameter.ndim != 4:
+        return tuple(torch.empty(parameter.shape, device="meta").stride())
+    meta = torch.empty(parameter.shape, device="meta", memory_format=torch.channels_last)
+    return tuple(meta.stride())
+
+
+def fuse(model: Autoencoder, epsilon: float) -> FlatAdam:
+    """Make a model train by fused layers, where they are fusible, and by flat Adam."""
+    adam = FlatAdam(model, model.narrow, epsilon)
+    for name in ("encoder", "decoder"):
+        network = getattr(model, name)
+        if fusible(network):
+            model.fast[name] = Sequence(network, adam)
+            adam.adopt(list(network.parameters()))
+    return adam
+
+
+class Sequence:
+    """A sequence of layers, applied."""
+
+    def __init__(self, network: nn.Sequential, adam: FlatAdam) -> None:
+        self.steps: list[Callable[[Tensor], Tensor]] = []
+        layers = list(network)
+        while layers:
+            layer = layers.pop(0)
+            if not isinstance(layer, WEIGHTED):
+                self.steps.append(_full(layer) if isinstance(layer, nn.Sigmoid) else layer)
+                continue
+            relu = bool(layers) and isinstance(layers[0], nn.ReLU)
+            if relu:
+                layers.pop(0)
+            weight = layer.weight if isinstance(layer, FullLinear) else adam.copies[layer.weight]
+            first = not any(isinstance(step, _Layer) for step in self.steps)
+            self.steps.append(_Layer(layer, weight.detach(), relu, first))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, enabled=False):
+            for step in self.steps:
+                x = step(x)
+        return x
+
+
+def _full(layer: nn.Module) -> Callable[[Tensor], Tensor]:
+    """In float32: the images' errors are taken from it."""
+    return lambda x: layer(at_least_single(x))
+
+
+class _Layer:
+    def __init__(self, layer: Any, weight: Tensor, relu: bool, first: bool) -> None:
+        self.layer, self.weight, self.relu = layer, weight, relu
+        self.product = _product(layer, first)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y: Tensor = _Affine.apply(x, self.layer.bias, self)  # type: ignore[no-untyped-call]
+        return y
+
+
+class _Affine(torch.autograd.Function):
+    """relu(product(x) + bias); the parameters' gradients are written where they belong."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor, layer: _Layer) -> Tensor:
+        # The bias is an argument so that a gradient is asked for even where x needs none.
+        ctx.layer, ctx.dtype = layer, x.dtype
+        y, ctx.kept = layer.product.forward(x.to(layer.weight.dtype), layer.weight)
+        fused_kernels.bias_act_(_rows(y), bias, layer.relu)
+        ctx.y = y if layer.relu else None
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        layer, g = ctx.layer, _last(grads[0])
+        rows = None if ctx.y is None else _rows(ctx.y)
+        masked = fused_kernels.mask_and_sum(_rows(g), rows, layer.layer.bias.grad)
+        g = masked.reshape(_last_shape(g)).movedim(-1, 1) if g.ndim == 4 else masked
+        wanted = ctx.needs_input_grad[0]
+        on_x, on_weight = layer.product.backward(g, ctx.kept, layer.weight, wanted)
+        layer.layer.weight.grad.copy_(on_weight)
+        ctx.y = ctx.kept = None
+        return (on_x.to(ctx.dtype) if wanted else None), None, None
+
+
+def _last(x: Tensor) -> Tensor:
+    """Stored with channels last."""
+    if x.ndim == 4:
+        return x.contiguous(memory_format=torch.channels_last)
+    return x.contiguous()
+
+
+def _last_shape(x: Tensor) -> tuple[int, ...]:
+    return (x.shape[0], *x.shape[2:], x.shape[1])
+
+
+def _rows(x: Tensor) -> Tensor:
+    """(points, channels), without a copy if channels are last."""
+    return x.movedim(1, -1).reshape(-1, x.shape[1]) if x.ndim == 4 else x
+
+
+Kept = Any
+
+
+class _Dense:
+    """x Wᵀ."""
+
+    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
+        return x @ weight.T, x
+
+    def backward(
+        self, g: Tensor, x: Kept, weight: Tensor, wanted: bool
+    ) -> tuple[Tensor | None, Tensor]:
+        return (g @ weight if wanted else None), g.T @ x
+
+
+class _Convolution:
+    """Whatever the library has for it."""
+
+    def __init__(self, layer: Any) -> None:
+        transposed = isinstance(layer, nn.ConvTranspose2d)
+        extra = layer.output_padding if transposed else (0, 0)
+        self.options = (layer.stride, layer.padding, layer.dilation, transposed, extra, 1)
+
+    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
+        x = _last(x)
+        return _last(torch.ops.aten.convolution(x, weight, None, *self.options)), x
+
+    def backward(
+        self, g: Tensor, x: Kept, weight: Tensor, wanted: bool
+    ) -> tuple[Tensor | None, Tensor]:
+        on_x, on_weight, _ = torch.ops.aten.convolution_backward(
+            g, x, weight, None, *self.options, [wanted, True, False]
+        )
+        return on_x, on_weight
+
+
+class _Patches:
+    """A convolution of few inputs: the patches it looks at, times the weights."""
+
+    def __init__(self, layer: Any) -> None:
+        self.kernel, self.stride = layer.kernel_size, layer.stride
+
+    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
+        (a, b), (s, t) = self.kernel, self.stride
+        cut = x.unfold(2, a, s).unfold(3, b, t)  # (n, c, h, w, a, b)
+        n, c, h, w = cut.shape[:4]
+        patches = cut.permute(0, 2, 3, 1, 4, 5).reshape(n * h * w, c * a * b)
+        y = patches @ weight.reshape(len(weight), -1).T
+        return y.view(n, h, w, -1).permute(0, 3, 1, 2), (patches, x.shape)
+
+    def backward(
+        self, g: Tensor, kept: Kept, weight: Tensor, wanted: bool
+    ) -> tuple[Tensor | None, Tensor]:
+        patches, shape = kept
+        rows = _rows(g)
+        if rows.shape[1] == 1:  # a library's product with a single row is slow
+            on_weight = (patches * rows).sum(0, keepdim=True)
+        else:
+            on_weight = rows.T @ patches
+        on_weight = on_weight.view(len(weight), *weight.shape[1:])
+        if not wanted:
+            return None, on_weight
+        n, _, h, w = g.shape
+        # Patches do not overlap where this is asked for: each point has one.
+        parts = (rows @ weight.reshape(len(weight), -1)).view(n, h, w, shape[1], *self.kernel)
+        return parts.permute(0, 3, 1, 4, 2, 5).reshape(shape), on_weight
+
+
+class _Spread:
+    """A convolution of few outputs, stride 1: each point's share of its outputs, added up."""
+
+    def __init__(self, layer: Any) -> None:
+        self.kernel = layer.kernel_size
+
+    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
+        x = _last(x)
+        (a, b), (n, _, height, width) = self.kernel, x.shape
+        h, w, o = height - a + 1, width - b + 1, len(weight)
+        shares = (_rows(x) @ self._matrix(weight)).view(n, height, width, o, a, b)
+        y = shares[:, :h, :w, :, 0, 0].clone(memory_format=torch.contiguous_format)
+        for i in range(a):
+            for j in range(b):
+                if i or j:
+                    y += shares[:, i : i + h, j : j + w, :, i, j]
+        return y.permute(0, 3, 1, 2), x
+
+    def backward(
+        self, g: Tensor, x: Kept, weight: Tensor, wanted: bool
+    ) -> tuple[Tensor | None, Tensor]:
+        (a, b), (n, c, height, width) = self.kernel, x.shape
+        h, w, o = height - a + 1, width - b + 1, len(weight)
+        shares = g.new_zeros(n, height, width, o, a, b)
+        last = g.permute(0, 2, 3, 1)
+        for i in range(a):
+            for j in range(b):
+                shares[:, i : i + h, j : j + w, :, i, j] = last
+        rows = shares.view(-1, o * a * b)
+        on_weight = (_rows(x).T @ rows).view(c, o, a, b).transpose(0, 1)
+        if not wanted:
+            return None, on_weight
+        on_x = (rows @ self._matrix(weight).T).view(n, height, width, c).permute(0, 3, 1, 2)
+        return on_x, on_weight
+
+    @staticmethod
+    def _matrix(weight: Tensor) -> Tensor:
+        return weight.transpose(0, 1).reshape(weight.shape[1], -1)
+
+
+def _product(layer: Any, first: bool) -> Any:
+    """The way to multiply that suits a layer; a network's first layer needs no gradient in x."""
+    if isinstance(layer, nn.Linear):
+        return _Dense()
+    area = layer.kernel_size[0] * layer.kernel_size[1]
+    if isinstance(layer, nn.Conv2d) and set(layer.padding) == {0}:
+        apart = layer.stride == layer.kernel_size
+        if layer.in_channels * area <= FEW and (apart or first):
+            return _Patches(layer)
+        if layer.stride == (1, 1) and layer.out_channels * area <= FEW:
+            return _Spread(layer)
+    return _Convolution(layer)

@@ -1,0 +1,120 @@
+"""The fused step against the layers' own arithmetic, and its kernels in Triton's interpreter."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from smmd.wae import fused, fused_kernels, model
+from smmd.wae.config import choose
+from smmd.wae.loop import Learner
+
+#: The fused step's learning rate and count of steps are float32 numbers.
+RATE = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def in_double():
+    """So that agreement means agreement of formulas."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def pair(network, version="code-norm", shape=(1, 8, 8), **options):
+    config = choose("paper", network=network, version=version, batch=20, latent=3, **options)
+    images = (torch.rand(60, *shape, generator=torch.Generator().manual_seed(0)) * 255).byte()
+    made = [
+        Learner(config, model.build(config, shape), images, fused=is_fused)
+        for is_fused in (False, True)
+    ]
+    for learner in made:
+        learner.begin(1)
+    return made
+
+
+@pytest.mark.parametrize("network", ["paper", "quick", "residual"])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 8, 8)])
+def test_steps_agree(network, shape):
+    plain, quick = pair(network, shape=shape)
+    assert bool(quick.model.fast) == (network != "residual")
+    for _ in range(3):
+        plain.step()
+        quick.step()
+    torch.testing.assert_close(quick.measured, plain.measured, rtol=RATE, atol=RATE)
+    tensors = quick.tensors()
+    for name, tensor in plain.tensors().items():
+        torch.testing.assert_close(tensors[name], tensor, rtol=100 * RATE, atol=RATE, msg=name)
+
+
+@pytest.mark.parametrize("version", ["adaptive-bn", "adaptive-plain", "random"])
+def test_versions_agree(version):
+    plain, quick = pair("paper", version)
+    for _ in range(3):
+        plain.step()
+        quick.step()
+    torch.testing.assert_close(quick.measured, plain.measured, rtol=RATE, atol=RATE)
+
+
+def test_gradients_agree():
+    plain, quick = pair("paper")
+    plain.step()
+    quick.step()
+    theirs = dict(plain.model.named_parameters())
+    for name, parameter in quick.model.named_parameters():
+        torch.testing.assert_close(
+            parameter.grad, theirs[name].grad, rtol=1e-9, atol=1e-12, msg=name
+        )
+
+
+def test_a_state_moves_between_the_two():
+    plain, quick = pair("paper")
+    plain.step()
+    quick.restore(plain.tensors())
+    quick.place += 1
+    plain.step()
+    quick.step()
+    for name, tensor in plain.tensors().items():
+        torch.testing.assert_close(quick.tensors()[name], tensor, rtol=100 * RATE, atol=RATE)
+
+
+def test_narrow_copies_follow_the_weights():
+    config = choose("paper", batch=20, latent=3)
+    built = model.build(config, (1, 8, 8))
+    built.narrow = torch.bfloat16
+    images = (torch.rand(60, 1, 8, 8) * 255).byte()
+    one = Learner(config, built, images, fused=True)
+    one.begin(1)
+    for _ in range(2):
+        one.step()
+        for parameter, copy in one.optimizer.copies.items():
+            assert torch.equal(copy, parameter.bfloat16())
+    other = Learner(config, model.build(config, (1, 8, 8)), images)
+    other.begin(1)
+    other.step()
+    # bfloat16 has 8 bits: the losses agree to about that.
+    torch.testing.assert_close(one.measured[0], other.measured[0], rtol=0.05, atol=0.05)
+
+
+def test_what_is_fusible():
+    encoder, _ = (model.build(choose("paper"), (1, 8, 8)).encoder, None)
+    assert fused.fusible(encoder)
+    assert not fused.fusible(torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False)))
+    assert not fused.fusible(torch.nn.Sequential(torch.nn.Conv2d(2, 2, 3, groups=2)))
+    assert not fused.fusible(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))
+
+
+@pytest.mark.skipif(not fused_kernels.HAVE_TRITON, reason="Triton exists for Linux")
+def test_kernels_in_the_interpreter():
+    worker = Path(__file__).with_name("triton_worker.py")
+    done = subprocess.run(
+        [sys.executable, worker],
+        env={**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

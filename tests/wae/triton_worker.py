@@ -1,0 +1,66 @@
+"""The fused step's Triton kernels against what they stand for; run by ``test_fused``."""
+
+import torch
+
+from smmd.wae import fused_kernels as kernels
+
+
+def both(function):
+    """What ``function`` gives with kernels and without."""
+    answers = []
+    for triton in (False, True):
+        kernels.ALWAYS_TRITON = triton
+        answers.append(function(torch.Generator().manual_seed(0)))
+    return answers
+
+
+def close(function, **tolerance):
+    for plain, fast in zip(*both(function), strict=True):
+        torch.testing.assert_close(fast, plain, **tolerance)
+
+
+def bias(rows, channels, relu, dtype):
+    def run(generator):
+        y = torch.randn(rows, channels, generator=generator).to(dtype)
+        kernels.bias_act_(y, torch.randn(channels, generator=generator), relu)
+        return [y]
+
+    return run
+
+
+def mask(rows, channels, relu, dtype):
+    def run(generator):
+        g = torch.randn(rows, channels, generator=generator).to(dtype)
+        y = torch.randn(rows, channels, generator=generator).to(dtype) if relu else None
+        total = torch.full((channels,), 7.0)
+        return [kernels.mask_and_sum(g, y, total), total]
+
+    return run
+
+
+def adam(n, narrow):
+    def run(generator):
+        weights, first = (torch.randn(n, generator=generator) for _ in range(2))
+        second = torch.rand(n, generator=generator)
+        copy = torch.zeros(n, dtype=torch.bfloat16) if narrow else None
+        step = torch.tensor(0.0)
+        for _ in range(3):
+            step += 1
+            gradient = torch.randn(n, generator=generator)
+            rate = torch.tensor(1e-3)
+            kernels.adam_(weights, gradient, (first, second), copy, rate, step, 1e-7)
+        return [weights, first, second, *([copy] if narrow else [])]
+
+    return run
+
+
+for shape in ((1, 1), (700, 1), (9000, 3), (300, 64), (100, 130)):
+    for relu in (True, False):
+        close(bias(*shape, relu, torch.float32), rtol=1e-6, atol=1e-6)
+        # In bfloat16 PyTorch rounds before the ReLU as the kernel does after it: the same bits.
+        close(bias(*shape, relu, torch.bfloat16), rtol=2**-7, atol=2**-8)
+        for dtype in (torch.float32, torch.bfloat16):
+            close(mask(*shape, relu, dtype), rtol=1e-5, atol=1e-4)
+for n in (1, 1024, 5000):
+    close(adam(n, False), rtol=1e-5, atol=1e-6)
+    close(adam(n, True), rtol=2**-7, atol=1e-5)
