@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import smmd
+from tests.once import once
 from tests.pairs import rank_worker
 from tests.pairs.rank_worker import KERNELS, SPLITS, Encoder, points
 
@@ -20,8 +21,10 @@ TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ranks")
-    torch.multiprocessing.spawn(rank_worker.work, (str(folder),), nprocs=3)
+    def make(folder):
+        torch.multiprocessing.spawn(rank_worker.work, (str(folder),), nprocs=3)
+
+    folder = once(tmp_path_factory, "ranks", make)
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(3)]
 
 

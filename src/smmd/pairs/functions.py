@@ -97,6 +97,75 @@ def _column(values: Any, part: slice) -> Any:
     return np.reshape(values[part], (-1, 1, 1)) if np.ndim(values) else values
 
 
+class Mixture:
+    """Σ_q weight_q·exp(offset_q − a_q r²/2), exponents relative to the steepest one's.
+
+    What all pairs share stays out of the block, whose type may be float32: its rounding would
+    shift them alike.
+    """
+
+    edge = 256
+
+    def __init__(self, radial: Exponentials) -> None:
+        a, offset, weight, _ = (np.array(v, dtype=np.float64) for v in radial.parameters())
+        self.steepest = float(a.max())
+        self.ratios = (a / self.steepest).tolist()
+        self.weights = weight * np.exp(offset)
+        self.slopes = -0.5 * a * self.weights
+
+    def affine(self, part: slice) -> tuple[Any, Any]:
+        return 0.0, -0.5 * self.steepest
+
+    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
+        sums, slope = np.zeros(len(g)), np.zeros_like(g) if slopes else None
+        term = np.empty_like(g)
+        for ratio, weight, bend in zip(self.ratios, self.weights, self.slopes, strict=True):
+            np.exp(np.multiply(g, ratio, out=term), out=term)
+            if diagonal:
+                _clear(term)
+            sums += weight * _totals(term)
+            if slope is not None:
+                term *= g.dtype.type(bend)
+                slope += term
+        if slope is not None:
+            g[...] = slope
+        return sums
+
+    def weight_of(self, samples: int) -> Any:
+        return 1.0
+
+    def slope_weight_of(self, samples: int) -> Any:
+        return 1.0
+
+
+class Reciprocal:
+    """weight/(1 + a r²/2): the inverse multiquadric, one division a pair."""
+
+    edge = 256
+
+    def __init__(self, radial: Rational) -> None:
+        self.a, self.weight = radial.a, radial.weight
+
+    def affine(self, part: slice) -> tuple[Any, Any]:
+        return 1.0, 0.5 * self.a
+
+    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
+        np.maximum(g, 1.0, out=g)
+        np.reciprocal(g, out=g)
+        if diagonal:
+            _clear(g)
+        sums = _totals(g)
+        if slopes:
+            g *= g
+        return sums
+
+    def weight_of(self, samples: int) -> Any:
+        return self.weight
+
+    def slope_weight_of(self, samples: int) -> Any:
+        return -0.5 * self.a * self.weight
+
+
 class General:
     """Any radial function, evaluated as it is written."""
 
@@ -146,9 +215,6 @@ def _value_and_slope(
             term *= -0.5 * a * weight
             slope += term
         return value, slope
-    if isinstance(radial, Rational) and not radial.base:
-        inverse = 1.0 / (1.0 + (0.5 * radial.a) * r2)
-        return radial.weight * inverse, (-0.5 * radial.a * radial.weight) * inverse * inverse
     return radial.value(np, r2), radial.slope(np, r2)
 
 
@@ -167,14 +233,17 @@ def uniform_parts(
     """
     everything = slice(None)
     if not isinstance(radial, Exponentials):
-        yield everything, General(radial)
+        narrow = isinstance(radial, Rational) and not radial.base
+        yield everything, Reciprocal(radial) if narrow else General(radial)  # type: ignore[arg-type]
         return
     if isinstance(radial.a, tuple):
         if len(radial) == 1:
             (a,), (offset,), (weight,), (base,) = radial.parameters()
             yield everything, Exponential(a, offset, weight, bool(base))
-        else:
+        elif any(radial.base) or max(map(abs, radial.offset)) > FACTOR:
             yield everything, General(radial)
+        else:
+            yield everything, Mixture(radial)
         return
     shape = (*batch, len(radial))
     fields = [

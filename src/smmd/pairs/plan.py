@@ -14,7 +14,8 @@ Squared distances within a block come from one of three places:
     random      u = (4 + 4aR²)·2⁻²⁴, a pair's rounding error.  Roundings of different pairs are
                 independent, so that in SMMD² they add up to u·√(E k² / E h²), whatever n.
     systematic  b, the mean relative error of the machine's float32 ``exp``, measured once
-                (about 5e-9).  It shifts all pairs alike: n·b·E k / √(2 E h²) in SMMD².
+                (about 5e-9), and of a mixture's relative precisions as float32 hold them.  It
+                shifts all pairs alike: n·b·E k / √(2 E h²) in SMMD².
 
 h is k centred on both sides.  The second line grows with n; past some 40,000 points float64 takes
 over.  Kernels wider than the data's spread, where f = k − 1 is small, always use float64.
@@ -131,47 +132,57 @@ def choose(radius2: float, shape: tuple[int, int, int], radial: Radial, single: 
 
 def float32_error(ar2: float, n: int, d: int, radial: Radial) -> float:
     """The bound of the module's second paragraph; infinite where float32 does not apply."""
-    random, systematic = _sensitivity(radial, d)
+    random, common, shared = _sensitivity(radial, d)
     if math.isinf(random):
         return math.inf
     unit = (4.0 + 4.0 * ar2) * 2.0**-24
     bias = exp_bias() if isinstance(radial, Exponentials) else 0.0
-    return unit * random + n * bias * systematic
+    return unit * random + n * (bias * common + shared)
 
 
-def _sensitivity(radial: Radial, d: int) -> tuple[float, float]:
-    """√(E k²/E h²) and E k/√(2 E h²): what a random and a common relative error do to SMMD²."""
+def _sensitivity(radial: Radial, d: int) -> tuple[float, float, float]:
+    """√(E k²/E h²) and E k/√(2 E h²), what a random and a common relative error do to SMMD²;
+
+    and what the rounding of a mixture's relative precisions does, for each point.
+    """
+    none = math.inf, math.inf, math.inf
     if isinstance(radial, Exponentials):
         if not isinstance(radial.a, tuple):
+            if len(radial) > 1:
+                return none
             if np.any(np.asarray(radial.base)) or np.max(np.abs(np.asarray(radial.offset))) > 40.0:
-                return math.inf, math.inf
+                return none
             a = np.asarray(radial.a, dtype=np.float64)
-            return _of_precisions((float(a.min()), float(a.max())), d)
+            ends = [_of_precisions((float(v),), d) for v in (a.min(), a.max())]
+            return max(ends)[0], max(v[1] for v in ends), 0.0
         if any(radial.base) or max(map(abs, radial.offset)) > 40.0:
-            return math.inf, math.inf
+            return none
         return _of_precisions(radial.a, d)
     if isinstance(radial, Rational) and not radial.base:
         return _of_imq(radial.a, d)
-    return math.inf, math.inf
+    return none
 
 
 @lru_cache(maxsize=256)
-def _of_precisions(precisions: tuple[float, ...], d: int) -> tuple[float, float]:
+def _of_precisions(precisions: tuple[float, ...], d: int) -> tuple[float, float, float]:
     """The worst of the terms; the terms' common error adds up at most √Q-fold."""
     a = np.array(precisions)
     log_h2 = closed_form.log_cross_covariance(a, a, d)
     random = np.exp(0.5 * (-0.5 * d * np.log1p(4.0 * a) - log_h2))
     common = np.exp(-0.5 * d * np.log1p(2.0 * a) - 0.5 * (log_h2 + math.log(2.0)))
     many = math.sqrt(len(a))
-    return float(random.max()) * many, float(common.max()) * many
+    # E[k a r²/2]/E k = a d/(1 + 2a) is the exponent where a term's pairs matter.
+    ratio = a / a.max()
+    shared = common * np.abs(ratio.astype(np.float32) / ratio - 1.0) * a * d / (1.0 + 2.0 * a)
+    return tuple(float(v.max()) * many for v in (random, common, shared))  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=256)
-def _of_imq(a: float, d: int) -> tuple[float, float]:
+def _of_imq(a: float, d: int) -> tuple[float, float, float]:
     mixture = kernels.IMQ(gamma=a**-0.5).resolve(2, d)
     log_h2 = closed_form.log_null_second_moment(mixture, d)
     mean = float(np.exp(mixture.log_weights) @ np.exp(closed_form.log_constant(mixture, d)))
-    return math.sqrt(mean) * math.exp(-0.5 * log_h2), 0.0  # k ≤ 1, so E k² ≤ E k
+    return math.sqrt(mean) * math.exp(-0.5 * log_h2), 0.0, 0.0  # k ≤ 1, so E k² ≤ E k
 
 
 @lru_cache(maxsize=1)
