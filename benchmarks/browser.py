@@ -205,8 +205,8 @@ def explorer_state(tab: Tab) -> tuple[float, float]:
 
 
 def picture_of(tab: Tab) -> str:
-    """The explorer's image, as a data URI."""
-    text: str = tab.run("document.getElementById('ex-picture').toDataURL()")
+    """The explorer's image in the decoder's own pixels, as a data URI."""
+    text: str = tab.run("explorer.blended.toDataURL()")
     return text
 
 

@@ -108,10 +108,14 @@ class Evaluation:
         return f"{text}, {p_text(self.whole.pvalue)}: a departure{shows}."
 
     def _pictures_sentence(self) -> str:
-        linear = f"{self.mse_principal:.4f} of {self.d} principal component"
-        linear += "s" if self.d > 1 else ""
+        linear = f"{self.mse_principal:.4f} of {self.components}"
         better = "against" if self.mse < self.mse_principal else "no better than the"
         return f"Test images come back with MSE {self.mse:.4f}, {better} {linear}."
+
+    @property
+    def components(self) -> str:
+        """As many principal components as there are latent dimensions, in words."""
+        return f"{self.d} principal component{'s' if self.d > 1 else ''}"
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -136,7 +140,7 @@ class Evaluation:
             (
                 "test MSE",
                 f"{self.mse:.4f}",
-                f"{self.d} principal components: {self.mse_principal:.4f}",
+                f"{self.components}: {self.mse_principal:.4f}",
             ),
             ("B-statistic", signed(b.value), _bands(b)),
             (

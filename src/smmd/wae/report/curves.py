@@ -65,7 +65,8 @@ def _band(ax: Any, log: Log, name: str, colour: str) -> None:
         settled = np.sort(values)[: max(1, int(0.8 * len(values)))]
         top = max(4.0 * float(high.max()), 1.15 * float(settled.max()))
         if values.max() > 1.3 * top:
-            ax.set_ylim(top=top)
+            bottom = min(1.5 * float(low.min()), float(values.min()))
+            ax.set_ylim(bottom - 0.05 * (top - bottom), top)
             ax.annotate(
                 f"up to {values.max():.3g}",
                 (0.98, 0.98),

@@ -9,7 +9,7 @@
   // A tile is centred on its code, so the plane reaches half a tile beyond the last codes.
   const edge = limit + step / 2;
   const sheets = new Map();
-  let state = { a: 0, b: line ? 0 : 1, start: 0, x: 0, y: 0 };
+  let state = { a: data.first[0], b: data.first[1], start: 0, x: 0, y: 0 };
   let sheet = null, turn = 0, drawing = false;
 
   const name = (k) => "z" + String(data.axes[k] + 1).replace(/\d/g, (c) => "₀₁₂₃₄₅₆₇₈₉"[c]);
@@ -55,7 +55,8 @@
   const small = document.createElement("canvas");
   small.width = width;
   small.height = height;
-  const smallContext = small.getContext("2d");
+  const smallContext = small.getContext("2d", { willReadFrequently: true });
+  root.blended = small; // for tests: what is shown, before the browser enlarges it
   const blended = smallContext.createImageData(width, height);
 
   function blend() {
@@ -264,6 +265,7 @@
   }
   for (const id of ["ex-a", "ex-b", "ex-start"]) at(id).addEventListener("change", changed);
 
+  at("ex-a").value = String(state.a);
   at("ex-b").value = String(state.b);
   if (line) {
     root.classList.add("ex-line");

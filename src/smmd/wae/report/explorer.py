@@ -81,6 +81,7 @@ def build(run: Trained, data: Dataset, codes: np.ndarray, influence: np.ndarray)
     picture = _shrunk(run.decode(starts[0].code[None]))
     payload = {
         "axes": list(plan.axes),
+        "first": _strongest(influence[list(plan.axes)]),
         "grid": plan.grid,
         "reach": REACH,
         "size": list(picture.shape[1:3]),
@@ -190,6 +191,12 @@ def _uri(sheet: np.ndarray) -> str:
         options["subsampling"] = 0
     picture.save(stream, "JPEG", **options)
     return "data:image/jpeg;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+def _strongest(influence: np.ndarray) -> list[int]:
+    """Places of the two axes that a visitor sees first."""
+    order = np.argsort(-influence, kind="stable")
+    return sorted(int(k) for k in (order[0], order[min(1, len(order) - 1)]))
 
 
 def _rounded(code: np.ndarray) -> list[float]:

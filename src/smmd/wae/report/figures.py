@@ -52,9 +52,8 @@ def qq_axes(codes: np.ndarray, evaluation: Evaluation) -> bytes:
             found = np.quantile(codes[:, shown[place]], level, method="hazen")
             ax.plot(expected, found, ".", ms=3, color=RED if axis.departs else BLUE)
             ax.set(xlim=(-4.2, 4.2), ylim=(-4.2, 4.2), xticks=(-3, 0, 3), yticks=(-3, 0, 3))
-            ax.set_title(
-                f"z{axis.axis}   SMMD² {axis.smmd:.1f}", color=RED if axis.departs else INK
-            )
+            title = f"z{axis.axis}   SMMD² {axis.smmd:.1f}".replace("-", "−")
+            ax.set_title(title, color=RED if axis.departs else INK)
         figure.supxlabel("quantile of N(0, 1)", fontsize=9)
         figure.supylabel("quantile of the codes", fontsize=9)
         return _done(plt, figure)
@@ -72,7 +71,7 @@ def qq_radius(codes: np.ndarray) -> bytes:
     found = np.sort(np.linalg.norm(codes, axis=1))
     middle = np.quantile(found, level, method="hazen")
     with look() as plt:
-        figure, ax = plt.subplots(figsize=(3.6, 3.5))
+        figure, ax = plt.subplots(figsize=(3.3, 3.2))
         band = [root(_order_band(level, n, p)) for p in (0.005, 0.995)]
         ax.fill_between(expected, *band, color=PALE, lw=0)
         top = 1.05 * max(float(expected[-1]), float(found[-1]))
@@ -96,7 +95,7 @@ def scatter(data: Dataset, codes: np.ndarray, evaluation: Evaluation) -> bytes:
     if len(rows) > MOST_DOTS:
         rows = np.linspace(0, len(rows) - 1, MOST_DOTS).astype(int)
     places = np.array(labels.colour_indices(data, rows))
-    reach = max(3.6, min(6.0, 1.05 * float(np.abs(codes[rows]).max())))
+    reach = max(3.3, min(6.0, 1.03 * float(np.abs(codes[rows]).max())))
     with look() as plt:
         width = 4.1 * len(pairs) + (0.6 if data.test_labels is not None else 0)
         figure, grid = plt.subplots(1, len(pairs), figsize=(width, 4.1), squeeze=False)
@@ -107,8 +106,8 @@ def scatter(data: Dataset, codes: np.ndarray, evaluation: Evaluation) -> bytes:
                     codes[chosen, a],
                     codes[chosen, b],
                     ".",
-                    ms=3,
-                    alpha=0.65,
+                    ms=3.6,
+                    alpha=0.7,
                     mew=0,
                     color=labels.PALETTE[place],
                     rasterized=True,

@@ -50,7 +50,7 @@ def random_samples(run: Trained, data: Dataset, d: int) -> str:
 def planar_slice(run: Trained, data: Dataset, d: int) -> str:
     """Decoded codes of a plane through the origin."""
     columns = columns_of(data)
-    codes = sample.plane_slice(d, columns)
+    codes = sample.plane_slice(d, columns if d > 1 else columns**2)
     return picture(images.tile(run.decode(codes), columns), "Images of a slice of the code space")
 
 

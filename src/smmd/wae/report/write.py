@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from smmd.report.page import Page
+from smmd.wae import latent
 from smmd.wae.config import VERSIONS
 from smmd.wae.data import Dataset
 from smmd.wae.evaluation import Evaluation, Trained, checked_codes, evaluate, p_text, pvalue, signed
@@ -72,7 +73,7 @@ def _cards(evaluation: Evaluation) -> str:
         _card(
             "Test MSE",
             f"{evaluation.mse:.4f}",
-            f"{evaluation.mse_principal:.4f} with {evaluation.d} principal components",
+            f"{evaluation.mse_principal:.4f} with {evaluation.components}",
         ),
         _card(
             "B-statistic",
@@ -81,7 +82,7 @@ def _cards(evaluation: Evaluation) -> str:
             _gauge(b.value, low, high),
         ),
         _card(
-            "SMMD², all test codes",
+            "SMMD², all codes",
             signed(evaluation.whole.smmd),
             f"0 ± 1 if normal; {p_text(evaluation.whole.pvalue)}",
         ),
@@ -197,23 +198,21 @@ def _latent(
         f"99 % of normal samples of {evaluation.n:,}. Red axes depart from N(0, 1) at a level of "
         "1 % for all axes together.",
     )
+    folded = evaluation.d > figures.MOST_PLOTS
+    if folded:
+        page.html("<details><summary>All axes in numbers</summary>")
+    page.html('<div class="pair">')
     page.table(
         ["axis", "mean", "sd", "skewness", "excess kurtosis", "SMMD²", "p (Holm)"],
-        [
-            [
-                f"z{axis.axis}",
-                *(_cell(v) for v in (axis.mean, axis.sd, axis.skewness, axis.kurtosis)),
-                signed(axis.smmd),
-                pvalue(axis.pvalue),
-            ]
-            for axis in evaluation.axes
-        ],
+        [_axis_row(axis) for axis in evaluation.axes],
     )
-    page.heading("Distance from the origin", 3)
+    if folded:
+        page.html("</div></details><div>")
     page.figure(
         figures.qq_radius(codes),
-        "Distances of the codes against those of normal ones, with the same band.",
+        "Distances of the codes from the origin against those of normal codes, with the same band.",
     )
+    page.html("</div>")
     if evaluation.n_outliers:
         many = evaluation.n_outliers
         have = "1 test image has a code" if many == 1 else f"{many} test images have codes"
@@ -222,6 +221,11 @@ def _latent(
             "furthest, above their reconstructions:"
         )
         page.html(pictures.outliers(run, data, evaluation))
+
+
+def _axis_row(axis: latent.Axis) -> list[str]:
+    moments = (axis.mean, axis.sd, axis.skewness, axis.kurtosis)
+    return [f"z{axis.axis}", *map(_cell, moments), signed(axis.smmd), pvalue(axis.pvalue)]
 
 
 def _cell(value: float) -> str:
