@@ -18,7 +18,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from smmd.arrays import Array, Namespace
+from smmd.arrays import Array, Namespace, kind
+
+#: Up to this many terms are written out, one after the other.
+_FEW = 8
 
 
 class Radial(Protocol):
@@ -86,7 +89,15 @@ class Exponentials:
             return expm1(xp, power) if base else xp.exp(power)
         return xp.where(base > 0, expm1(xp, power), xp.exp(power))
 
+    def _at_once(self, r2: Array) -> bool:
+        """Under JAX many terms are one reduction: unrolled, XLA takes a minute to compile them."""
+        return len(self) > _FEW and isinstance(self.a, tuple) and kind(r2) == "jax"
+
     def value(self, xp: Namespace, r2: Array) -> Array:
+        if self._at_once(r2):
+            a, offset, weight, base = (xp.asarray(v, dtype=r2.dtype) for v in self.parameters())
+            power = offset - (0.5 * a) * r2[..., None]
+            return xp.sum(weight * self.exponential(xp, power, base), axis=-1)
         total = None
         for q in range(len(self)):
             a, offset, weight, base = self.component(q, r2.ndim)
@@ -95,6 +106,10 @@ class Exponentials:
         return total
 
     def _derivative(self, xp: Namespace, r2: Array, order: int) -> Array:
+        if self._at_once(r2):
+            a, offset, weight, _ = (xp.asarray(v, dtype=r2.dtype) for v in self.parameters())
+            terms = (-0.5 * a) ** order * weight * xp.exp(offset - (0.5 * a) * r2[..., None])
+            return xp.sum(terms, axis=-1)
         total = None
         for q in range(len(self)):
             a, offset, weight, _ = self.component(q, r2.ndim)
@@ -195,6 +210,11 @@ class SeriesRadial:
         return tuple(slopes.tolist())
 
 
+def is_fixed(radial: Radial) -> bool:
+    """Whether the function is made of plain numbers: its width does not follow the data."""
+    return not isinstance(radial, Exponentials) or isinstance(radial.a, tuple)
+
+
 def decode(name: str, numbers: Sequence[float]) -> Radial:
     """The inverse of ``encode``."""
     if name == "exponentials":
@@ -213,6 +233,16 @@ def clenshaw(coefficients: tuple[float, ...], w: Array) -> Array:
     """Σ_k c_k T_k(2w − 1) by Clenshaw's recurrence."""
     y2 = 4.0 * w - 2.0
     b1, b2 = 0.0 * w, 0.0 * w
-    for c in coefficients[:0:-1]:
-        b1, b2 = y2 * b1 - b2 + c, b1
+    if kind(w) == "jax":
+        # A loop: unrolled, the recurrence takes XLA minutes to compile.
+        import jax
+
+        def step(state: tuple[Array, Array], c: Array) -> tuple[tuple[Array, Array], None]:
+            return (y2 * state[0] - state[1] + c, state[0]), None
+
+        descending = jax.numpy.asarray(coefficients[:0:-1], dtype=w.dtype)
+        (b1, b2), _ = jax.lax.scan(step, (b1, b2), descending, unroll=4)
+    else:
+        for c in coefficients[:0:-1]:
+            b1, b2 = y2 * b1 - b2 + c, b1
     return 0.5 * y2 * b1 - b2 + coefficients[0]

@@ -2,7 +2,7 @@
 
 dense   any framework, as the formulas read       blocks  NumPy, threads
 torch   one PyTorch operator                       gpu     Triton's kernels, for that operator
-ranks   several processes                          (JAX runs ``dense`` in a compiled loop)
+ranks   several processes                          jax     derivatives of its own
 
 ``explain`` says which of them serves given data, and why; ``use`` overrides it.
 """
@@ -15,7 +15,7 @@ from smmd.arrays import Array, is_transformed, kind, namespace
 from smmd.pairs import blocks, dense
 from smmd.pairs.explanation import Explanation, explain
 from smmd.pairs.plan import forced, use
-from smmd.radial import Radial, SeriesRadial
+from smmd.radial import Radial, SeriesRadial, is_fixed
 
 __all__ = [
     "Explanation",
@@ -64,6 +64,10 @@ def pair_sum(z: Array, radial: Radial) -> Array:
         from smmd.pairs import torch as torch_pairs
 
         return torch_pairs.pair_sum(z, radial)
+    if name == "jax":
+        from smmd.pairs import jax as jax_pairs
+
+        return jax_pairs.pair_sum(z, radial)
     return dense.pair_sum(z, radial)
 
 
@@ -82,4 +86,8 @@ def radial_value(radial: Radial, r2: Array) -> Array:
         from smmd.pairs import torch as torch_pairs
 
         return torch_pairs.radial_value(radial, r2)
+    if kind(r2) == "jax" and is_fixed(radial):
+        from smmd.pairs import jax as jax_pairs
+
+        return jax_pairs.radial_value(r2, radial)
     return radial.value(namespace(r2), r2)

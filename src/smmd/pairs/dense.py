@@ -11,7 +11,7 @@ from typing import Any
 
 from smmd import closed_form
 from smmd.arrays import Array, kind, namespace
-from smmd.radial import Exponentials, Radial
+from smmd.radial import Exponentials, Radial, is_fixed
 
 #: How many numbers one block's differences may hold (32 MB in float64).
 BLOCK_NUMBERS = 1 << 22
@@ -150,6 +150,10 @@ def overlap_row_sum(
 
 def overlap_terms(xp: Any, delta2: Array, v: Array, components: Exponentials) -> Array:
     """Σ_q weight_q (overlap_q · e^offset_q − base_q) from Δ² and v, whose last axis is summed."""
+    if kind(delta2) == "jax" and len(components) > 8 and is_fixed(components):
+        from smmd.pairs import jax as jax_pairs
+
+        return jax_pairs.overlap_terms(delta2, v, components)
     total = None
     ndim = delta2.ndim - 1
     for q in range(len(components)):
