@@ -77,7 +77,10 @@ def is_concrete(x: Array) -> bool:
         )
     if name == "jax":
         jax = sys.modules["jax"]
-        return not isinstance(x, jax.core.Tracer)
+        if isinstance(x, jax.core.Tracer):
+            return False
+        # Inside jit, operations on constants are traced, too.
+        return not isinstance(jax.numpy.zeros(()), jax.core.Tracer)
     return name == "numpy"
 
 

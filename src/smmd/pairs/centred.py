@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from smmd import closed_form
-from smmd.arrays import Array, Namespace, namespace
+from smmd.arrays import Array, Namespace, kind, namespace
 from smmd.pairs.dense import by_row_blocks, pick, without_self
 from smmd.radial import expm1
 
@@ -36,6 +37,12 @@ def centred_mean(
     xp, n = namespace(z), z.shape[-2]
     spread = xp.zeros_like(z) if var is None else var
     sums = None
+    if kind(z) == "jax":
+        from smmd.pairs.jax import sum_over
+
+        # Written out, many terms would take XLA minutes to compile.
+        sums = sum_over(lambda a, log_w: _row_sums(xp, z, spread, a, log_w, not unbiased), mixture)
+        mixture = ()
     for a, log_w in mixture:
         part = _row_sums(xp, z, spread, a, log_w, not unbiased)
         sums = part if sums is None else sums + part
@@ -43,13 +50,14 @@ def centred_mean(
 
 
 def _row_sums(
-    xp: Namespace, z: Array, spread: Array, a: float, log_w: float, self_pairs: bool
+    xp: Namespace, z: Array, spread: Array, a: Any, log_w: Any, self_pairs: bool
 ) -> Array:
     """Σ_j e^(log w) h(z_i, z_j) for each i."""
-    log_c = -0.5 * z.shape[-1] * math.log1p(2.0 * a)
+    scalar = math if isinstance(a, float) else xp
+    log_c = -0.5 * z.shape[-1] * scalar.log1p(2.0 * a)
     cross = closed_form.log_overlap(xp, a, z * z, 1.0 + spread)
     below = expm1(xp, cross - log_c)
-    weight = math.exp(log_c + log_w)
+    weight = scalar.exp(log_c + log_w)
 
     def block(index: Array) -> Array:
         x, s = (pick(xp, v, index)[..., :, None, :] for v in (z, spread))
@@ -68,13 +76,17 @@ def _row_sums(
     return by_row_blocks(block, z, z, z)
 
 
-def _log_ratio(xp: Namespace, a: float, x: Array, y: Array, s: Array, t: Array) -> Array:
+def _log_ratio(xp: Namespace, a: Any, x: Array, y: Array, s: Array, t: Array) -> Array:
     """δ of the module; the last axis is summed."""
     both, first, second = a * (s + t), 1.0 + a * (1.0 + s), 1.0 + a * (1.0 + t)
     squares = (1.0 - t) * x * x / first + (1.0 - s) * y * y / second
     # 1 − a²(1−s)(1−t)/(B_s B_t) = (1+2a) A/(B_s B_t), which is small where variances are large.
     large = both > 1.0
     inside = xp.where(large, xp.zeros_like(both), -(a * a) * (1.0 - s) * (1.0 - t))
-    apart = math.log1p(2.0 * a) + xp.log1p(both) - xp.log(first * second)
+    apart = (
+        (math if isinstance(a, float) else xp).log1p(2.0 * a)
+        + xp.log1p(both)
+        - xp.log(first * second)
+    )
     logs = xp.where(large, apart, xp.log1p(inside / (first * second)))
     return xp.sum((a * x * y - 0.5 * a * a * squares) / (1.0 + both) - 0.5 * logs, axis=-1)

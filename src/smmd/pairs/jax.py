@@ -7,7 +7,7 @@ second derivative is a Hessian–vector product, computed again where it is tran
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -103,13 +103,25 @@ def overlap_terms(delta2: Array, v: Array, components: Exponentials) -> Array:
     minutes to compile, whose derivative computes each term again.
     """
 
-    def add(total: Array, parameters: tuple[Array, ...]) -> tuple[Array, None]:
-        a, offset, weight, base = parameters
+    def term(a: Array, offset: Array, weight: Array, base: Array) -> Array:
         power = offset + closed_form.log_overlap(jnp, a, delta2, v)
-        return total + weight * components.exponential(jnp, power, base), None
+        return weight * components.exponential(jnp, power, base)
 
-    held = tuple(jnp.asarray(p, dtype=delta2.dtype) for p in components.parameters())
-    total, _ = jax.lax.scan(jax.checkpoint(add), jnp.zeros_like(delta2[..., 0]), held)
+    return sum_over(term, zip(*components.parameters(), strict=True))
+
+
+def sum_over(term: Callable[..., Array], parameters: Iterable[tuple[float, ...]]) -> Array:
+    """Σ term(*numbers) over the tuples of numbers, as one compiled loop."""
+    rows = [tuple(map(jnp.asarray, row)) for row in parameters]
+    first = term(*rows[0])
+    if len(rows) == 1:
+        return first
+
+    def add(total: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
+        return total + term(*row), None
+
+    held = tuple(jnp.stack(column).astype(first.dtype) for column in zip(*rows[1:], strict=True))
+    total, _ = jax.lax.scan(jax.checkpoint(add), first, held)
     return total
 
 
