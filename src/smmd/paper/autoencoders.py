@@ -64,7 +64,7 @@ def codes(
 
 
 def _pixels(images: np.ndarray, device: str) -> Tensor:
-    flat = torch.as_tensor(images.reshape(len(images), -1)).to(device)
+    flat = torch.from_numpy(images.reshape(len(images), -1).copy()).to(device)
     return flat.float() / 255.0 if flat.dtype == torch.uint8 else flat.float()
 
 

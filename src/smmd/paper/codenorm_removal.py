@@ -131,4 +131,5 @@ ITEM = Item(
     uses=("waes", "wae_preset", "wae_epochs", "removal_epochs"),
     draw=draw,
     needs_training=True,
+    turn=2,  # before "wae", which uses the networks trained here again
 )

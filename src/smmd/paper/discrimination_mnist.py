@@ -182,4 +182,5 @@ ITEM = Item(
     draw=draw,
     reason=lambda cell: "the paper's auto-encoder is specified only in part (epochs, loss, rate)",
     needs_training=True,
+    turn=1,
 )

@@ -33,4 +33,6 @@ class Item:
     #: The fields of ``work.Sizes`` that the numbers depend on.
     uses: tuple[str, ...] = ()
     needs_training: bool = False
+    #: Items are computed in this order; on the page they stand in the paper's.
+    turn: int = 0
     recipe: int = 1

@@ -48,12 +48,23 @@ def reproduce(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"out={str(folder)!r} is a file; name a folder")
-    for item in chosen:
-        if stored(item, folder, settings) is None:
-            _compute(item, folder, settings, show)
-        else:
+    failed: dict[str, Exception] = {}
+    for item in sorted(chosen, key=lambda item: item.turn):
+        if stored(item, folder, settings) is not None:
             show(item, "stored before", 1.0)
-    return write_page(folder)
+            continue
+        try:
+            _compute(item, folder, settings, show)
+        except Exception as error:
+            if len(chosen) == 1:
+                raise
+            failed[item.name] = error  # the others are worth having
+            show(item, f"failed: {error}", 1.0)
+    path = write_page(folder)
+    if failed:
+        names, first = ", ".join(failed), next(iter(failed.values()))
+        raise RuntimeError(f"{len(failed)} of {len(chosen)} items failed ({names})") from first
+    return path
 
 
 def write_page(out: str | os.PathLike[str]) -> Path:

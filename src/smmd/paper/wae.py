@@ -157,4 +157,5 @@ ITEM = Item(
     draw=draw,
     reason=reason,
     needs_training=True,
+    turn=3,
 )

@@ -60,14 +60,14 @@ QUICK = Sizes()
 FULL = Sizes(
     repeats=10_000,
     thresholds=40_000,
-    shifts=100,
+    shifts=30,
     deltas=40_000,
     encoders=10,
     encoder_epochs=30,
     encoder_repeats=2_000,
     waes=10,
     wae_preset="paper",
-    removal_epochs=10,
+    removal_epochs=6,
 )
 
 
