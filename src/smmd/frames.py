@@ -124,6 +124,8 @@ def _from_frame(x: Any, name: str) -> Table:
         raise MissingExtra("Testing a data frame", "cli", "narwhals") from None
     try:
         frame = nw.from_native(x, eager_only=True, allow_series=True)
+    except ValueError as error:  # narwhals' own kind of error for repeated names
+        raise ValueError(f"{name} has several columns of one name: {error}") from error
     except TypeError as error:
         if "lazy" in type(x).__name__.lower():
             raise TypeError(f"{name} is a lazy frame; pass {name}.collect()") from error
@@ -131,10 +133,7 @@ def _from_frame(x: Any, name: str) -> Table:
     if isinstance(frame, nw.Series):
         label = str(frame.name) if frame.name not in (None, "") else "0"
         frame = frame.alias(label).to_frame()
-    try:
-        schema = dict(frame.schema)
-    except Exception as error:  # narwhals' own kind of error for repeated names
-        raise ValueError(f"{name} has several columns of one name: {error}") from error
+    schema = dict(frame.schema)
     odd = [column for column, dtype in schema.items() if not dtype.is_numeric()]
     if odd:
         numeric = [str(column) for column in schema if column not in odd]

@@ -314,7 +314,7 @@ def _about_outliers(
         f"Row{'s' if several else ''} {named} lie{'' if several else 's'} farther out than rows of "
         f"a normal sample do (distance up to {extreme[0]:.3g}; {count} of {words.count(n)} rows)."
     )
-    if count > 0.02 * n and count > 2:
+    if count > 0.01 * n and count > 3:
         text += "  So many are no outliers but heavy tails."
     if not overall.rejected:
         text += (

@@ -100,7 +100,7 @@ def power(
     found = reference.find(
         chosen, kernel, null, n, d, method=method, n_resamples=n_resamples, rng=rng
     )
-    threshold = float(found.law.isf(alpha))
+    threshold = found.threshold(alpha)
     rejected = 0
     done = 0
     for size in montecarlo.batches(n_simulations, n, d, None):

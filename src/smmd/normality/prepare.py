@@ -4,6 +4,7 @@ normalization that the null asks for.  Every complaint names the columns.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from smmd.frames import Table, as_table, columns_phrase, quoted
 NULLS = ("standard", "diagonal", "normal")
 #: A value that more than this share of the rows has makes a column discrete.
 _HEAVY_TIES = 0.15
+_EPS = float(np.finfo(np.float64).eps)
 #: Ties are looked for in this many rows.
 _TIE_ROWS = 20_000
 
@@ -153,6 +155,14 @@ def _check_count(table: Table, null: str, name: str, rank_deficient: str) -> Non
         )
 
 
+def _callers_level() -> int:
+    """The ``stacklevel`` at which a warning shows the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("smmd."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def _discreteness(table: Table, name: str) -> list[str]:
     values, notes = table.values, []
     n = len(values)
@@ -171,7 +181,7 @@ def _discreteness(table: Table, name: str) -> list[str]:
             "rounded, and the null law is that of continuous data.  A rejection may show the "
             "rounding only."
         )
-        warnings.warn(f"{name}: {notes[-1]}", TiesWarning, stacklevel=5)
+        warnings.warn(f"{name}: {notes[-1]}", TiesWarning, stacklevel=_callers_level())
     counting = [
         table.names[k]
         for k, column in enumerate(values.T)
@@ -233,7 +243,9 @@ def _whitened(
     sizes = np.concatenate([sizes, np.zeros(d - sizes.size)])
     with np.errstate(over="ignore"):
         noise = 1.0 + np.max(np.max(np.abs(table.values), axis=0) / spread)
-    spanned = sizes > 64.0 * d * table.eps * min(noise, 1e9) * sizes[0]
+    # What the rounding of the data themselves, and of this factorization, makes of a zero.
+    zero = max(64.0 * d * _EPS, np.sqrt(d) * table.eps * min(noise, 1e9))
+    spanned = sizes > zero * sizes[0]
     rank = int(spanned.sum())
     notes = []
     if rank < d:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import sys
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
@@ -26,6 +25,7 @@ _STAND_IN = 1000
 class Law(Protocol):
     """What a null distribution answers."""
 
+    def __hash__(self) -> int: ...
     def sf(self, x: Any) -> Any: ...
     def isf(self, alpha: float) -> float: ...
 
@@ -44,11 +44,21 @@ class Reference:
         """P(a value at least as extreme) under the null; what underflows is tiny, not 0."""
         return float(min(1.0, max(sys.float_info.min, float(self.law.sf(extreme)))))
 
+    def threshold(self, alpha: float) -> float:
+        """What the statistic exceeds with probability alpha under the null."""
+        return _threshold(self.law, alpha)
+
     def standard_error(self, p: float) -> float | None:
         """Of a simulated p-value; None where nothing was simulated."""
         if isinstance(self.law, montecarlo.SimulatedNull):
             return self.law.standard_error(p)
         return None
+
+
+@functools.lru_cache(maxsize=256)
+def _threshold(law: Law, alpha: float) -> float:
+    """Kept, because inverting a law costs several p-values."""
+    return float(law.isf(alpha))
 
 
 @dataclass(frozen=True)
@@ -189,10 +199,3 @@ def _simulated(
 def _can_stand_in(kernel: Kernel, null: str) -> bool:
     """Whether the law at another n is the same up to its mean: not where the width follows n."""
     return not isinstance(kernel, HenzeZirkler) and not (kernel.adaptive and null == "standard")
-
-
-def rarest(law: Law) -> float:
-    """The smallest p-value that the law can give."""
-    if isinstance(law, montecarlo.SimulatedNull):
-        return 1.0 / (law.values.size + 1)
-    return math.ulp(0.0)

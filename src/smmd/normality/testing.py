@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,7 @@ def judged(
     return NormalityResult(
         statistic=value,
         pvalue=p,
-        threshold=float(found.law.isf(alpha)),
+        threshold=found.threshold(alpha),
         rejected=bool(p <= alpha),
         alpha=alpha,
         n=prepared.n,
@@ -196,7 +195,7 @@ def threshold(
     )  # fmt: skip
     if method == "analytic" and found.method != method:
         warnings.warn(found.notes[0], SimulatedWarning, stacklevel=2)
-    return float(found.law.isf(alpha))
+    return found.threshold(alpha)
 
 
 def check_size(name: str, value: Any, least: int) -> int:
@@ -206,8 +205,3 @@ def check_size(name: str, value: Any, least: int) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
-
-
-def with_notes(result: NormalityResult, *notes: str) -> NormalityResult:
-    """The result with more to say."""
-    return replace(result, notes=(*result.notes, *notes))
