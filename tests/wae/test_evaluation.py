@@ -220,3 +220,13 @@ def test_one_image_after_another_is_a_data_set_too():
     found = evaluate(Linear(None, small, 2))
     assert found.n == 5
     assert np.isfinite(found.quality.samples)
+
+
+def test_images_that_are_read_only_draw_no_warning():
+    data = tinted()
+    for part in (data.train, data.test):
+        part.flags.writeable = False
+    labelled = dataclasses.replace(
+        data, train_labels=np.arange(len(data.train)) % 2, test_labels=np.arange(60) % 2
+    )
+    assert quality.assess(labelled, data.test, data.test).classes == 2

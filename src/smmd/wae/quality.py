@@ -234,4 +234,4 @@ def unit(pictures: np.ndarray) -> np.ndarray:
     """Images as float32 in 0…1."""
     if pictures.dtype == np.uint8:
         return pictures.astype(np.float32) / np.float32(255.0)
-    return np.ascontiguousarray(pictures, dtype=np.float32)
+    return np.require(pictures, np.float32, ["C", "W"])

@@ -126,9 +126,14 @@ class Run:
         self, function: Callable[[Tensor], tuple[Tensor, ...]], array: np.ndarray
     ) -> list[np.ndarray]:
         self.model.eval()
+        # Arrays read from files may be read-only, which PyTorch takes with a warning.
+        chunks = (
+            torch.from_numpy(np.require(array[k : k + CHUNK], requirements=["C", "W"]))
+            for k in range(0, max(1, len(array)), CHUNK)
+        )
         parts = [
             [part.float().cpu().numpy() for part in function(chunk.to(self.device))]
-            for chunk in torch.from_numpy(array).split(CHUNK)
+            for chunk in chunks
         ]
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
