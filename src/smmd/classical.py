@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from smmd import samples
-from smmd.arrays import Array, astype, namespace, saturating_cast, work_dtype
+from smmd.arrays import Array, astype, is_concrete, namespace, saturating_cast, work_dtype
 
 #: How many numbers a block of rows may hold.
 _BLOCK_NUMBERS = 1 << 22
@@ -78,5 +78,10 @@ def effect_size(a: Any, b: Any) -> Array:
         squares = xp.sum((values - mean) ** 2, axis=-1) / (values.shape[-1] - 1)
         means.append(mean[..., 0])
         spreads.append(xp.sqrt(squares))
-    tau = xp.abs(means[0] - means[1]) / (0.5 * (spreads[0] + spreads[1]))
+    spread = 0.5 * (spreads[0] + spreads[1])
+    if is_concrete(first) and bool(xp.any(spread == 0)):
+        raise ValueError(
+            "a and b are both constant: a difference in standard deviations needs a spread"
+        )
+    tau = xp.abs(means[0] - means[1]) / spread
     return saturating_cast(tau, first.dtype)
