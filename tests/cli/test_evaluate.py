@@ -53,7 +53,7 @@ def test_several_seeds_and_their_spread(run, folder):
         "seed 0",
         "seed 1",
     ]
-    assert "of 2 seeds" in outcome.out
+    assert "of 2 seeds. Test MSE" in outcome.out
     kept = json.loads((where / "evaluation.json").read_text(encoding="utf-8"))
     each = [run_["mse"] for run_ in kept["runs"]]
     assert kept["mean"]["mse"] == pytest.approx(np.mean(each))

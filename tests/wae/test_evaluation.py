@@ -138,13 +138,18 @@ def test_frechet_against_the_matrix_square_root():
     )
 
 
+def assess(data, samples, reconstructions):
+    features = quality.judge_of(data).features
+    return quality.assess(data, features(samples), features(reconstructions))
+
+
 def test_the_judge_knows_good_images_from_bad_ones():
     data = some_digits()
     rng = np.random.default_rng(0)
     noise = rng.random((400, 1, 28, 28)).astype(np.float32)
     ones = data.test[data.test_labels == 1]
     one_class = ones[rng.integers(0, len(ones), 400)]
-    judged = quality.assess(data, one_class, data.test)
+    judged = assess(data, one_class, data.test)
     assert judged.accuracy is not None
     assert judged.accuracy > 0.85
     assert judged.reconstructions == pytest.approx(0.0, abs=1e-6)
@@ -153,12 +158,12 @@ def test_the_judge_knows_good_images_from_bad_ones():
     assert judged.coverage <= 2
     assert judged.class_distance is not None
     assert judged.class_distance > 0.8
-    assert quality.assess(data, noise, data.test).samples > 1.0
+    assert assess(data, noise, data.test).samples > 1.0
 
 
 def test_without_labels_distances_are_taken_in_principal_components():
     data = some_digits(labels=False)
-    judged = quality.assess(data, data.train[:400], data.test)
+    judged = assess(data, data.train[:400], data.test)
     assert judged.features == "principal components"
     assert (judged.accuracy, judged.coverage, judged.classes) == (None, None, None)
     assert judged.samples < 0.2
@@ -175,7 +180,7 @@ def test_labels_need_not_be_counted_from_zero():
         test_labels=data.test_labels * 10 - 30,
         classes=(),
     )
-    judged = quality.assess(shifted, data.test, data.test)
+    judged = assess(shifted, data.test, data.test)
     assert judged.classes == judged.coverage == 10
     assert judged.class_distance == 0.0
 
@@ -229,4 +234,4 @@ def test_images_that_are_read_only_draw_no_warning():
     labelled = dataclasses.replace(
         data, train_labels=np.arange(len(data.train)) % 2, test_labels=np.arange(60) % 2
     )
-    assert quality.assess(labelled, data.test, data.test).classes == 2
+    assert assess(labelled, data.test, data.test).classes == 2

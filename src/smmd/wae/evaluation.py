@@ -203,9 +203,10 @@ def evaluate(run: Trained, *, write: bool = True) -> Evaluation:
     codes = checked_codes(run, data.test)
     n, d = codes.shape
     kernel = Gaussian(run.config.scale)
-    # A random encoder's test error is that of its means, as in the training log.
-    back = run.decode(run.encode(data.test))
-    generated = run.decode(sample.draws(min(max(n, 1000), MOST_SAMPLES), d))
+    judge = quality.judge_of(data)
+    error, back = _reconstructed(run, data, judge)
+    random = sample.draws(min(max(n, 1000), MOST_SAMPLES), d)
+    samples = [judge.features(run.decode(chunk)) for chunk in quality.chunks(random)]
     skewness, kurtosis = smmd.mardia(codes)
     fourth = d * (d + 2)
     many, furthest = latent.outliers(codes)
@@ -218,7 +219,7 @@ def evaluate(run: Trained, *, write: bool = True) -> Evaluation:
         n=n,
         d=d,
         scale=run.config.scale,
-        mse=mean_squared_error(data.test, back),
+        mse=error,
         mse_principal=_principal_error(data, d),
         skewness=float(skewness),
         skewness_null=fourth * (d + 4) / n,
@@ -230,7 +231,7 @@ def evaluate(run: Trained, *, write: bool = True) -> Evaluation:
         axes=latent.axes(codes, kernel),
         n_outliers=many,
         outliers=furthest,
-        quality=quality.assess(data, generated, back),
+        quality=quality.assess(data, np.concatenate(samples), back),
     )
     if write and run.folder:
         files.atomic_write(run.folder / FILE, json.dumps(evaluation.to_json(), indent=1) + "\n")
@@ -249,22 +250,25 @@ def checked_codes(run: Trained, pictures: np.ndarray) -> np.ndarray:
     return codes
 
 
-def mean_squared_error(pictures: np.ndarray, back: np.ndarray) -> float:
-    """Over all pixels and channels, in 0…1."""
-    total = 0.0
-    for start in range(0, len(pictures), 500):
-        gap = quality.unit(pictures[start : start + 500]) - back[start : start + 500]
-        total += float(np.sum(gap.astype(np.float64) ** 2))
-    return total / pictures.size
+def _reconstructed(run: Trained, data: Dataset, judge: quality.Judge) -> tuple[float, np.ndarray]:
+    """Mean squared error over all pixels and channels in 0…1, and features of what comes back.
+
+    Of a random encoder the means are decoded, as in the training log.
+    """
+    total, features = 0.0, []
+    for chunk in quality.chunks(data.test):
+        back = run.decode(run.encode(chunk))
+        total += float(np.sum((quality.unit(chunk) - back).astype(np.float64) ** 2))
+        features.append(judge.features(back))
+    return total / data.test.size, np.concatenate(features)
 
 
 def _principal_error(data: Dataset, d: int) -> float:
     """Test error of the best linear code of the same dimension, learned from training images."""
     mean, directions = quality.principal_components(data.train, d)
     total = 0.0
-    for start in range(0, len(data.test), 500):
-        rows = quality.unit(data.test[start : start + 500])
-        rows = rows.reshape(len(rows), -1) - mean
+    for chunk in quality.chunks(data.test):
+        rows = quality.unit(chunk).reshape(len(chunk), -1) - mean
         total += float(np.sum(rows.astype(np.float64) ** 2) - np.sum((rows @ directions) ** 2))
     return total / data.test.size
 

@@ -10,7 +10,7 @@ the same data only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from smmd.wae.data import Dataset
-
-Features = Callable[[np.ndarray], np.ndarray]
 
 #: The classifier sees at most this many training images, this often, in batches of this size.
 TRAIN_ON, EPOCHS, BATCH = 10_000, 5, 64
@@ -56,30 +54,26 @@ class Quality:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Features of images and, with labels, the class each image seems to show."""
+    """Features (n, 64) of images and, with labels, the class that features seem to show."""
 
     kind: str
-    features: Features
-    classify: Features | None
+    features: Callable[[np.ndarray], np.ndarray]
+    classify: Callable[[np.ndarray], np.ndarray] | None
     accuracy: float | None
     classes: int | None
 
 
 def assess(dataset: Dataset, samples: np.ndarray, reconstructions: np.ndarray) -> Quality:
-    """Compare generated images (n, c, h, w) with the data set's real ones."""
+    """Compare generated images with the data set's, all by the features that ``judge_of`` gives."""
     judge = judge_of(dataset)
     real = judge.features(dataset.test)
+    train = judge.features(dataset.train[_some(len(dataset.train), len(dataset.test))])
     scale = max(float(real.var(axis=0, ddof=1).sum()), 1e-12)
-
-    def distance(pictures: np.ndarray) -> float:
-        return frechet(judge.features(pictures), real) / scale
-
-    train = dataset.train[_some(len(dataset.train), len(dataset.test))]
     coverage = class_distance = None
     if judge.classify is not None and judge.classes is not None:
         shares = [
             np.bincount(judge.classify(x), minlength=judge.classes) / len(x)
-            for x in (samples, dataset.test)
+            for x in (samples, real)
         ]
         present = shares[1] > 0
         coverage = int(np.sum(shares[0][present] >= COVERED * shares[1][present]))
@@ -87,9 +81,9 @@ def assess(dataset: Dataset, samples: np.ndarray, reconstructions: np.ndarray) -
     return Quality(
         features=judge.kind,
         accuracy=judge.accuracy,
-        samples=distance(samples),
-        reconstructions=distance(reconstructions),
-        floor=distance(train),
+        samples=frechet(samples, real) / scale,
+        reconstructions=frechet(reconstructions, real) / scale,
+        floor=frechet(train, real) / scale,
         coverage=coverage,
         classes=judge.classes,
         class_distance=class_distance,
@@ -155,7 +149,10 @@ def _principal(dataset: Dataset) -> Judge:
     mean, directions = principal_components(dataset.train, FEATURES)
 
     def features(pictures: np.ndarray) -> np.ndarray:
-        return np.asarray((unit(pictures).reshape(len(pictures), -1) - mean) @ directions)
+        parts = [
+            (unit(chunk).reshape(len(chunk), -1) - mean) @ directions for chunk in chunks(pictures)
+        ]
+        return np.concatenate(parts).astype(np.float64)
 
     return Judge("principal components", features, None, None, None)
 
@@ -189,18 +186,15 @@ def _classifier(dataset: Dataset) -> Judge:
     body.eval()
 
     def features(pictures: np.ndarray) -> np.ndarray:
-        parts = []
         with torch.no_grad():
-            for start in range(0, len(pictures), 1000):
-                parts.append(body(torch.from_numpy(unit(pictures[start : start + 1000]))).numpy())
+            parts = [body(torch.from_numpy(unit(chunk))).numpy() for chunk in chunks(pictures)]
         return np.concatenate(parts).astype(np.float64)
 
-    def classify(pictures: np.ndarray) -> np.ndarray:
+    def classify(found: np.ndarray) -> np.ndarray:
         with torch.no_grad():
-            found = head(torch.from_numpy(features(pictures).astype(np.float32))).argmax(dim=1)
-        return np.asarray(found.numpy())
+            return np.asarray(head(torch.from_numpy(found.astype(np.float32))).argmax(dim=1))
 
-    right = names[classify(dataset.test)] == dataset.test_labels
+    right = names[classify(features(dataset.test))] == dataset.test_labels
     return Judge("classifier", features, classify, float(right.mean()), len(names))
 
 
@@ -228,6 +222,11 @@ def _some(n: int, count: int) -> np.ndarray:
     if n <= count:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).permutation(n)[:count])
+
+
+def chunks(rows: np.ndarray) -> Iterator[np.ndarray]:
+    """A thousand rows at a time."""
+    return (rows[start : start + 1000] for start in range(0, len(rows), 1000))
 
 
 def unit(pictures: np.ndarray) -> np.ndarray:

@@ -83,11 +83,19 @@ def text(evaluations: Sequence[Evaluation]) -> str:
         )
         for line in table
     ]
-    inside, many = summary(evaluations)["inside_band"], len(evaluations)
+    return "\n".join([*shown, "", verdict(evaluations)])
+
+
+def verdict(evaluations: Sequence[Evaluation]) -> str:
+    """How the seeds did, in two sentences."""
+    found = summary(evaluations)
     low, high = evaluations[0].b.exact
-    band = f"({signed(low)} to {signed(high)})"
-    shown += ["", f"B lies in its exact band {band} for {inside} of {many} seeds."]
-    return "\n".join(shown)
+    many = len(evaluations)
+    spread = "" if found["sd"]["mse"] is None else f" ± {found['sd']['mse']:.4f}"
+    return (
+        f"B lies in its exact band ({signed(low)} to {signed(high)}) for {found['inside_band']} of "
+        f"{many} seed{'s' if many > 1 else ''}. Test MSE {found['mean']['mse']:.4f}{spread}."
+    )
 
 
 def write(folder: Path, evaluations: Sequence[Evaluation]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,32 @@ def _histogram(column: np.ndarray) -> bytes:
         ax.plot(x, np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi), color=BLUE, label="N(0, 1)")
         ax.set(xlabel="z1", ylabel="density", xlim=(-4.5, 4.5))
         ax.legend()
+        return _done(plt, figure)
+
+
+def seeds(evaluations: Sequence[Evaluation]) -> bytes:
+    """A dot for each seed: test error, B with its exact band, kurtosis, samples' distance."""
+    low, high = evaluations[0].b.exact
+    shown: tuple[tuple[str, list[float], tuple[float, float] | None], ...] = (
+        ("test MSE", [one.mse for one in evaluations], None),
+        ("B-statistic", [one.b.value for one in evaluations], (low, high)),
+        (
+            "normalized kurtosis",
+            [one.kurtosis for one in evaluations],
+            (-3 * evaluations[0].kurtosis_sd, 3 * evaluations[0].kurtosis_sd),
+        ),
+        ("Fréchet distance, samples", [one.quality.samples for one in evaluations], None),
+    )
+    with look() as plt:
+        figure, grid = plt.subplots(1, len(shown), figsize=(9.6, 2.5))
+        for ax, (title, values, band) in zip(grid, shown, strict=True):
+            if band is not None:
+                ax.axhspan(*band, color=PALE, lw=0)
+            ax.axhline(float(np.mean(values)), color=GREY, lw=0.8)
+            ax.plot(range(len(values)), values, "o", ms=5, color=BLUE)
+            ax.set_title(title)
+            ax.set_xticks(range(len(values)), [str(one.seed) for one in evaluations])
+            ax.set(xlabel="seed", xlim=(-0.6, len(values) - 0.4))
         return _done(plt, figure)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from smmd.report.page import Page
-from smmd.wae import latent
+from smmd.wae import latent, spread
 from smmd.wae.config import VERSIONS
 from smmd.wae.data import Dataset
 from smmd.wae.evaluation import Evaluation, Trained, checked_codes, evaluate, p_text, pvalue, signed
@@ -264,15 +264,21 @@ def _recipe(run: Trained) -> str:
 
 def write_spread(folder: Path, evaluations: Sequence[Evaluation]) -> Path:
     """The page of several seeds: their spread, and a link to each seed's own page."""
-    from smmd.wae.spread import rows
-
     first = evaluations[0]
+    several = f"{len(evaluations)} seed{'s' if len(evaluations) > 1 else ''}"
     page = Page(
-        f"{folder.name}: {len(evaluations)} seeds",
-        f"{first.data}, {first.d} latent dimensions, {VERSIONS.get(first.version, first.version)}; "
-        f"{first.epochs} epochs.",
+        f"{folder.name}: {several}",
+        f"{first.data}, latent dimension {first.d}, "
+        f"{VERSIONS.get(first.version, first.version)}; {first.epochs} epochs.",
     )
-    headers, lines = rows(evaluations)
+    inside = sum(one.b.inside for one in evaluations)
+    page.verdict(spread.verdict(evaluations), "good" if inside == len(evaluations) else "warn")
+    page.figure(
+        figures.seeds(evaluations),
+        "A dot for each seed and a line at the mean; grey: what normal codes give "
+        "(B: exact band, kurtosis: three standard deviations).",
+    )
+    headers, lines = spread.rows(evaluations)
     page.table(headers, lines, "Mean and standard deviation over seeds, then each seed.")
     page.heading("Each seed")
     for one in evaluations:
