@@ -127,15 +127,18 @@ def _variances(var: Any, z: Array, work: Any) -> Array:
     return var if var.ndim == z.ndim else xp.broadcast_to(var[..., None], full)
 
 
-def moments(x: Array, var: Array | None = None) -> tuple[Array, Array, Array]:
+def moments(
+    x: Array, var: Array | None = None, *, xp: Namespace = None, count: Any = None
+) -> tuple[Array, Array, Array]:
     """Each coordinate's mean, the centred points, and the sum of squares about the mean.
 
     Of the points, or with ``var`` of the mixture Σ N(x_i, diag var_i) (paper, appendix A.2).  Axis
     −2 is kept, with length one.  Divided by n − 1 (points) or n (mixture) the last is a variance.
+    ``xp`` and ``count`` (n) are for a framework that ``arrays`` does not know.
     """
-    xp = namespace(x)
+    xp = namespace(x) if xp is None else xp
     # Without points, as on an idle rank, the mean is 0 and not 0/0.
-    count = max(1, x.shape[-2])
+    count = max(1, x.shape[-2]) if count is None else count
     mean = xp.sum(x, axis=-2, keepdims=True) / count
     centred = x - mean
     # A second centring removes the mean's own rounding, which matters far from the origin.
