@@ -160,7 +160,13 @@ def _before(folders: list[Path | None], resume: bool) -> list[dict[str, Any]] | 
 
 def _device(device: Any, ranks: Ranks) -> torch.device:
     if device is not None:
-        return torch.device(device)
+        try:
+            chosen = torch.device(device)
+            torch.empty(0, device=chosen)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            reason = str(error).splitlines()[0]
+            raise ValueError(f"device={device!r} cannot be used: {reason}") from None
+        return chosen
     if torch.cuda.is_available():
         return torch.device("cuda", ranks.rank % torch.cuda.device_count())
     return torch.device("cpu")

@@ -14,6 +14,7 @@ from smmd.wae.loop import Validation, kernel
 
 #: The paper's liberal threshold, where no law is known.
 RULE_OF_THUMB = 2.0
+REMEDY = "lower the learning rate, or the penalty's weight"
 
 
 class Monitor:
@@ -82,6 +83,5 @@ def diverged(measured: np.ndarray) -> str | None:
     step = int(np.flatnonzero(~np.isfinite(measured).all(axis=1))[0])
     return (
         f"the losses are no numbers any more from step {step + 1} of the epoch on (mean squared "
-        f"error {measured[step, 0]}, SMMD² {measured[step, 1]}); lower the learning rate, or the "
-        "penalty's weight"
+        f"error {measured[step, 0]}, SMMD² {measured[step, 1]}); {REMEDY}"
     )

@@ -16,7 +16,7 @@ from smmd.wae.board import Board
 from smmd.wae.config import Config
 from smmd.wae.data import Dataset
 from smmd.wae.loop import Learner
-from smmd.wae.monitoring import Monitor, diverged
+from smmd.wae.monitoring import REMEDY, Monitor, diverged
 from smmd.wae.networks import Custom
 from smmd.wae.ranks import Ranks
 from smmd.wae.run import Run
@@ -145,8 +145,16 @@ class Session:
         for learner in self.learners:
             learner.begin(epoch)
         steps = self.learners[0].steps
-        for done in self._advance():
-            self.watcher.tick(epoch, done / steps)
+        try:
+            for done in self._advance():
+                self.watcher.tick(epoch, done / steps)
+        except ValueError as error:
+            # On a CPU the penalty notices codes that are no numbers.
+            if "NaN or infinite" not in str(error):
+                raise
+            raise FloatingPointError(
+                f"seed {self.configs[0].seed}, epoch {epoch}: training diverged ({error}); {REMEDY}"
+            ) from None
         measured = [self.ranks.mean(learner.measured).cpu().numpy() for learner in self.learners]
         seconds = time.perf_counter() - start
         rows: list[Row] = []
