@@ -9,7 +9,7 @@ from typing import Any
 from smmd.errors import MissingExtra
 
 #: The modules of this package that hold verbs, in the order of ``smmd --help``.
-VERBS = ("measure", "test", "train", "evaluate", "sample", "reproduce")
+VERBS = ("measure", "test", "threshold", "train", "evaluate", "sample", "reproduce")
 
 #: Exit status for what the user can mend; 3 is kept for ``--fail-if-rejected``.
 USAGE = 2
