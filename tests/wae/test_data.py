@@ -20,7 +20,7 @@ def test_the_shipped_digits():
     assert digits.shape == (1, 28, 28)
     assert np.bincount(digits.train_labels).tolist() == [1000] * 10
     assert np.bincount(digits.test_labels).tolist() == [200] * 10
-    start = "fd71be240e5685c9c3d4dfc31684aefdf4b685e36dbba3587c9ed83b0d5f5a53"
+    start = "841f1441e814beaf3f711d14460854d5bdcbd039ecceeeeb053f0ce39e52e412"
     assert digits.checksum == start
 
 

@@ -128,6 +128,9 @@ class Learner:
             parts.append(z)
         self.model.train()
         codes = torch.cat(parts)
+        # Batches by lot: images next to each other are alike (MNIST's are by the same writers), and
+        # batches of such would not be normal though the codes as a whole are.
+        codes = codes[torch.randperm(len(codes), generator=generator).to(codes.device)]
         size = min(config.batch, len(codes))
         batches = min(len(codes) // size, MOST_BATCHES)
         values = measure.smmd(
