@@ -37,6 +37,10 @@ def reproduce(
         str | None, typer.Option(help="Folder with the data set's published files.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; default a GPU if any.")] = None,
+    wae_epochs: Annotated[
+        int | None,
+        typer.Option(help="Train the WAEs for so many epochs (adaptive ones for a third more)."),
+    ] = None,
     list_items: Annotated[bool, typer.Option("--list", help="Name the items and stop.")] = False,
     page_only: Annotated[
         bool, typer.Option("--page-only", help="Write the page of the stored results again.")
@@ -54,6 +58,8 @@ def reproduce(
     if page_only:
         typer.echo(request.page_only(out))
         return
-    settings = request.settings(full=full, seed=seed, data=data, data_dir=data_dir, on=device)
+    settings = request.settings(
+        full=full, seed=seed, data=data, data_dir=data_dir, on=device, wae_epochs=wae_epochs
+    )
     names = request.chosen(item, full, training)
     typer.echo(request.run(out, names, settings))

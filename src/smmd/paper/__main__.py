@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", help="data set for training")
     parser.add_argument("--data-dir", help="folder with its published files")
+    parser.add_argument("--wae-epochs", type=int, help="shorter trainings of the auto-encoders")
     parser.add_argument("--device", help="cpu, cuda or cuda:1, ...")
     asked = parser.parse_args(arguments)
     if asked.list:
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             data=asked.data,
             data_dir=asked.data_dir,
             on=asked.device,
+            wae_epochs=asked.wae_epochs,
         )
         training = False if asked.no_training else None
         names = request.chosen(asked.item, asked.full, training)

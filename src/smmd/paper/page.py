@@ -127,7 +127,7 @@ def _differences(found: Found) -> Iterator[Block]:
                         Entry(", ".join((*cell.row, cell.column))),
                         Entry(number(cell.ours, table.digits)),
                         Entry(number(cell.paper, table.digits)),
-                        Entry(f"{cell.z:+.1f}"),
+                        Entry(f"{cell.z:+.1f}".replace("-", "−")),
                         Entry(item.reason(cell) or "not known", kind="wide"),
                     )
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -24,12 +25,16 @@ def settings(
     data: str | None = None,
     data_dir: str | None = None,
     on: str | None = None,
+    wae_epochs: int | None = None,
 ) -> Settings:
     """The settings of a run; the full one on a GPU, or with a folder of data, uses all of MNIST."""
     if data is None:
         whole = data_dir is not None or (full and device(on) != "cpu")
         data = "mnist" if whole else "mnist-subset"
-    return Settings(seed, FULL if full else QUICK, data, data_dir, on)
+    sizes = FULL if full else QUICK
+    if wae_epochs is not None:
+        sizes = replace(sizes, wae_epochs=wae_epochs)
+    return Settings(seed, sizes, data, data_dir, on)
 
 
 def chosen(items: Sequence[str] | None, full: bool, training: bool | None) -> list[str]:
@@ -48,9 +53,9 @@ def listing() -> Iterator[str]:
         yield f"{item.name:{width}}  {item.place}{remark}"
 
 
-def run(out: str, items: Sequence[str], asked: Settings, stream: TextIO = sys.stderr) -> Path:
-    """Compute and tell; the page's path."""
-    teller = Teller(stream, len(items))
+def run(out: str, items: Sequence[str], asked: Settings, stream: TextIO | None = None) -> Path:
+    """Compute and tell (by default on stderr); the page's path."""
+    teller = Teller(stream or sys.stderr, len(items))
     path = reproduce(out, items, asked, teller.show)
     teller.end()
     return path
