@@ -81,6 +81,20 @@ def test_a_state_moves_between_the_two():
         torch.testing.assert_close(quick.tensors()[name], tensor, rtol=100 * RATE, atol=RATE)
 
 
+def test_back_to_plain_layers():
+    plain, quick = pair("paper")
+    plain.step()
+    quick.step()
+    back = quick.unfused()
+    assert not back.model.fast
+    back.begin(1)
+    back.place += 1
+    for learner in (plain, back):
+        learner.step()
+    for name, tensor in plain.tensors().items():
+        torch.testing.assert_close(back.tensors()[name], tensor, rtol=100 * RATE, atol=RATE)
+
+
 def test_narrow_copies_follow_the_weights():
     config = choose("paper", batch=20, latent=3)
     built = model.build(config, (1, 8, 8))

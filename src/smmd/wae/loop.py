@@ -68,11 +68,22 @@ class Learner:
         if config.random:
             self.noise = torch.zeros(self.steps, share, config.latent, device=device)
         self.measured = torch.zeros(self.steps, 2, device=device)
+        self.fused = fused
         self.optimizer: Any = fuse(model, EPSILON) if fused else _adam(model, device)
         self.module: nn.Module = model
         if ranks.world > 1:
             # Running statistics are of the global batch, so the same everywhere already.
             self.module = nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+
+    def unfused(self) -> Learner:
+        """The same, at the same place, with plain layers and PyTorch's Adam."""
+        tensors = {name: tensor.clone() for name, tensor in self.tensors().items()}
+        self.model.fast.clear()
+        for parameter in self.model.parameters():
+            parameter.grad = None
+        plain = Learner(self.config, self.model, self.images, self.ranks)
+        plain.restore(tensors)
+        return plain
 
     def begin(self, epoch: int) -> None:
         """The order of ``epoch``: a function of seed and epoch alone, whatever came before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -146,7 +147,7 @@ class Session:
             learner.begin(epoch)
         steps = self.learners[0].steps
         try:
-            for done in self._advance():
+            for done in self._advance(epoch):
                 self.watcher.tick(epoch, done / steps)
         except ValueError as error:
             # On a CPU the penalty notices codes that are no numbers.
@@ -167,17 +168,27 @@ class Session:
         agreed: list[Row] = self.ranks.agree(rows)
         return agreed
 
-    def _advance(self) -> Iterator[int]:
+    def _advance(self, epoch: int) -> Iterator[int]:
         if self.recordable and self.recording is None:
-            try:
-                self.recording = graphs.Recording(self.learners)
-            except RuntimeError as error:
-                if self.configs[0].network != "custom":
-                    raise
-                self.recordable = False
-                reason = str(error).splitlines()[0]
-                self.watcher.note(f"these networks cannot be recorded as a CUDA graph: {reason}")
+            self._record(epoch)
         return self.recording() if self.recording else loop.advance(self.learners)
+
+    def _record(self, epoch: int) -> None:
+        """Fused steps as a CUDA graph; else plain ones; else no graph.  All train alike."""
+        try:
+            self.recording = graphs.Recording(self.learners)
+        except Exception as error:
+            # Networks of the user's may wait for the device, a compiler may be missing.
+            reason = str(error).strip().splitlines()[-1]
+            fused = self.learners[0].fused
+            what = "fused" if fused else "recorded as a CUDA graph"
+            warnings.warn(f"steps cannot be {what}, training is slower: {reason}", stacklevel=2)
+            self.recordable = fused
+            if fused:
+                self.learners = [learner.unfused() for learner in self.learners]
+                for learner in self.learners:
+                    learner.begin(epoch)
+                self._record(epoch)
 
     def _to_keep(self, epoch: int, rows: list[Row]) -> Callable[[], None]:
         """What writes the epoch to disk.  The numbers are fetched now, before they change."""
