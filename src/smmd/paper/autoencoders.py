@@ -40,9 +40,9 @@ def codes(
     """
     train, test = (_pixels(x, device) for x in (images, held_out))
     nets = _Nets(train.shape[1], dimensions, seed, device)
-    optimizer = torch.optim.Adam(nets.parameters, lr=RATE, fused=device != "cpu")
+    optimizer = torch.optim.Adam(nets.parameters, lr=RATE, fused=True)
     order = torch.Generator(device=device).manual_seed(seed)
-    step = _stepper(nets, optimizer, train, device)
+    step = _stepper(nets, optimizer, train)
     size = min(BATCH, len(train))
     for epoch in range(epochs):
         progress(epoch)
@@ -58,7 +58,7 @@ def codes(
             z = nets.encode(rows.expand(len(dimensions), *rows.shape))
             errors += ((nets.decode(z) - rows) ** 2).sum(dim=(1, 2))
             parts.append(z)
-        every = torch.cat(parts, dim=1).double().cpu().numpy()
+        every = torch.cat(parts, dim=1).cpu().numpy()
     found = [every[net, :, :d] for net, d in enumerate(dimensions)]
     return found, (errors / test.numel()).tolist()
 
@@ -108,7 +108,7 @@ class _Nets:
         return torch.sigmoid(self._layers(z, 3))
 
 
-def _stepper(nets: _Nets, optimizer: Any, train: Tensor, device: str) -> Callable[[Tensor], None]:
+def _stepper(nets: _Nets, optimizer: Any, train: Tensor) -> Callable[[Tensor], None]:
     """One training step on the images of the given indices (net, batch)."""
 
     def step(index: Tensor) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ PRINTED: dict[str, dict[str, tuple[str, ...]]] = {
 
 def drawn_from(codes: np.ndarray) -> Draw:
     """Samples of n = 100 different rows of the whitened codes."""
-    white = np.asarray(whiten(codes))
+    white = np.asarray(whiten(codes.astype(np.float64)))
 
     def draw(stream: Draws, count: int) -> Any:
         return stream.take(white)[distinct(stream, count, N, len(white))]
@@ -77,9 +76,8 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
     dataset = data.load(work.settings.data, data_dir=work.settings.data_dir)
     nets = tuple(d for d in dimensions for _ in range(seeds))
 
-    @cache
-    def trained() -> tuple[list[np.ndarray], list[float]]:
-        return autoencoders.codes(
+    def train() -> list[np.ndarray]:
+        found, errors = autoencoders.codes(
             dataset.train,
             dataset.test,
             nets,
@@ -90,14 +88,17 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
                 f"training, epoch {e + 1}", 0.6 * e / work.sizes.encoder_epochs
             ),
         )
+        return [*found, np.array(errors)]
 
-    found = {}
+    *codes, errors = work.arrays("codes", train)
+    found, mse = {}, {}
     for i, d in enumerate(dimensions):
         found[d] = work.part(
             f"d={d}",
             0.6 + 0.4 * i / len(dimensions),
-            partial(_of_dimension, work, d, trained, range(i * seeds, (i + 1) * seeds)),
+            partial(_of_dimension, work, d, codes[i * seeds : (i + 1) * seeds]),
         )
+        mse[str(d)] = errors[i * seeds : (i + 1) * seeds].tolist()
     shown = 8 if 8 in found else dimensions[-1]
     return Result(
         (
@@ -111,7 +112,7 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
         ),
         data={
             **discrimination.boxes(found[shown]["first"], "MNIST codes"),
-            "mse": {str(d): one["mse"] for d, one in found.items()},
+            "mse": mse,
         },
         notes=(
             f"Trained on {dataset.name} ({len(dataset.train):,} digits, "
@@ -125,24 +126,15 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
     )
 
 
-def _of_dimension(
-    work: Work,
-    d: int,
-    trained: Callable[[], tuple[list[np.ndarray], list[float]]],
-    nets: range,
-) -> dict[str, Any]:
-    codes, errors = trained()
+def _of_dimension(work: Work, d: int, nets: list[np.ndarray]) -> dict[str, Any]:
     normal = discrimination.estimates(work, d, work.sizes.repeats, None)
     results = []
-    for net in nets:
-        draw, key = drawn_from(codes[net]), net - nets.start
-        found = discrimination.estimates(work, d, work.sizes.encoder_repeats, draw, key)
+    for key, codes in enumerate(nets):
+        found = discrimination.estimates(
+            work, d, work.sizes.encoder_repeats, drawn_from(codes), key
+        )
         results.append(discrimination.compare(normal, found))
-    return {
-        "pooled": pooled(results),
-        "first": results[0],
-        "mse": [errors[net] for net in nets],
-    }
+    return {"pooled": pooled(results), "first": results[0]}
 
 
 def pooled(results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 import smmd as package
 from smmd.errors import MissingExtra
-from smmd.files import atomic_write
+from smmd.files import atomic_write, replacing
 from smmd.paper import draws, many
 from smmd.paper.draws import Draws
 
@@ -62,7 +63,7 @@ FULL = Sizes(
     thresholds=40_000,
     shifts=30,
     deltas=40_000,
-    encoders=10,
+    encoders=5,
     encoder_epochs=30,
     encoder_repeats=2_000,
     waes=10,
@@ -146,6 +147,20 @@ class Work:
         text = json.dumps({"seconds": seconds, "value": value})
         atomic_write(path, text)
         return json.loads(text)["value"]
+
+    def arrays(self, name: str, compute: Callable[[], list[np.ndarray]]) -> list[np.ndarray]:
+        """The same for a list of arrays; ``compute`` shows how far it is."""
+        path = self.folder / f"{_safe(name)}.npz"
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError, BadZipFile):
+            with np.load(path, allow_pickle=False) as found:
+                kept = [found[f"arr_{k}"] for k in range(len(found.files) - 1)]
+                self.spent_before += float(found["seconds"])
+            return kept
+        start = time.perf_counter()
+        values = compute()
+        with replacing(path) as file:
+            np.savez(file, *values, seconds=time.perf_counter() - start)
+        return values
 
     def forget_parts(self) -> None:
         """Remove the parts, once the whole is stored."""
