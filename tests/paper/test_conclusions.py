@@ -31,12 +31,12 @@ def both(**options):
 
 def wae_result(values):
     cells = [
-        Cell((version,), column, float(row[place]), 0.001)
+        Cell((version, "once"), column, float(row[place]), 0.001)
         for version, row in values.items()
         for column, (_, place) in wae.COLUMNS.items()
         if place is not None
     ]
-    return {"wae": Result((Table("wae", "", ("Version",), tuple(cells)),))}
+    return {"wae": Result((Table("wae", "", ("Version", "Trained"), tuple(cells)),))}
 
 
 @pytest.mark.parametrize(

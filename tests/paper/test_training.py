@@ -1,5 +1,7 @@
 """Items that train: many small networks at once, WAEs over seeds, a normalization folded away."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -91,7 +93,7 @@ def test_waes_over_seeds_and_their_pictures(settings, tmp_path):
     table, seeds = result.table("wae"), result.table("wae-seeds")
     assert len(seeds.rows) == 6
     for version, column in (("code-norm", "kurtosis"), ("adaptive-plain", "test MSE")):
-        cell = table.at((version,), column)
+        cell = table.at((version, "2 seeds, 1 epochs"), column)
         single = [c.ours for c in seeds.cells if c.row[0] == version and c.column == column]
         assert cell.ours == pytest.approx(np.mean(single))
         assert cell.error == pytest.approx(np.std(single, ddof=1) / 2**0.5)
@@ -103,9 +105,60 @@ def test_waes_over_seeds_and_their_pictures(settings, tmp_path):
     assert "whose luck" in wae.reason(table.cells[0].__class__(("a",), "x", 1.0))
 
 
+def test_each_version_is_kept_by_itself(settings, tmp_path, monkeypatch):
+    trained.runs(work(wae, settings, tmp_path), "code-norm", 0.0, 1.0)
+    asked = {"key": "k", "seed": 0}
+    first = Work("wae", settings, tmp_path, asked=asked)
+    train = trained.fit
+
+    def killed(work, version, *args, **options):
+        if version == "adaptive-bn":
+            raise KeyboardInterrupt
+        return train(work, version, *args, **options)
+
+    monkeypatch.setattr(trained, "_RUNS", dict(trained._RUNS))
+    for key in [key for key in trained._RUNS if key[1] == "adaptive-bn"]:
+        del trained._RUNS[key]
+    monkeypatch.setattr(trained, "fit", killed)
+    with pytest.raises(KeyboardInterrupt):
+        wae.compute(first)
+    # What was there before is on a page, and is not trained again.
+    part = wae.gather(tmp_path)
+    assert {cell.row[0] for cell in part} == {"code-norm"}
+    before = (tmp_path / "code-norm.json").read_text()
+    monkeypatch.setattr(trained, "fit", train)
+    whole = wae.compute(Work("wae", settings, tmp_path, asked=asked))
+    assert (tmp_path / "code-norm.json").read_text() == before
+    assert {cell.row[0] for cell in whole} == set(wae.PRINTED)
+    assert whole.made["key"] == "k"
+    # One that was asked for otherwise is shown, but does not pass for this request.
+    other = json.loads(before)
+    other["made"]["key"] = "other"
+    (tmp_path / "code-norm.json").write_text(json.dumps(other))
+    assert wae.gather(tmp_path).made["key"] == ""
+    (tmp_path / "adaptive-plain.json").write_text("{")
+    assert {cell.row[0] for cell in wae.gather(tmp_path)} == {"code-norm", "adaptive-bn"}
+
+
+def test_runs_that_were_trained_elsewhere(settings, tmp_path):
+    from smmd.wae import fit
+
+    runs = trained.runs(work(wae, settings, tmp_path), "code-norm", 0.0, 1.0)
+    wae.adopt(tmp_path, runs)
+    cell = wae.gather(tmp_path).table("wae").cells[0]
+    assert cell.ours == pytest.approx(np.mean([trained.measured(run)["mse"] for run in runs]))
+    with pytest.raises(ValueError, match="differ in more than their seeds"):
+        wae.adopt(tmp_path, [runs[0], trained.runs(
+            work(wae, settings, tmp_path), "adaptive-bn", 0.0, 1.0)[0]])  # fmt: skip
+    images = np.random.default_rng(0).random((60, 4, 4))
+    random = fit(images, epochs=1, batch=20, latent=2, version="random")
+    with pytest.raises(ValueError, match="version 'random'"):
+        wae.adopt(tmp_path, [random])
+
+
 def test_measures_of_a_run_by_hand(settings, tmp_path):
-    run = trained.runs(settings, "code-norm", "cpu")[0]
-    found = trained.measured(work(wae, settings, tmp_path), run)
+    run = trained.runs(work(wae, settings, tmp_path), "code-norm", 0.0, 1.0)[0]
+    found = trained.measured(run)
     test = data.load(settings.data).test
     codes = run.encode(test).astype(float)
     assert found["mse"] == pytest.approx(
@@ -117,10 +170,10 @@ def test_measures_of_a_run_by_hand(settings, tmp_path):
     assert found["b"] == found["b_fixed"]
 
 
-def test_normalization_folded_into_the_weights_changes_nothing(settings):
+def test_normalization_folded_into_the_weights_changes_nothing(settings, tmp_path):
     import torch
 
-    run = trained.runs(settings, "code-norm", "cpu")[1]
+    run = trained.runs(work(wae, settings, tmp_path), "code-norm", 0.0, 1.0)[1]
     encoder, decoder = codenorm_removal.folded(run)
     images = torch.from_numpy(data.load(settings.data).test[:50]) / 255
     with torch.no_grad():
@@ -135,8 +188,8 @@ def test_code_normalization_taken_away(settings, tmp_path):
     facts = result.facts
     assert facts["gap"] == pytest.approx(facts["without"] - facts["with"])
     assert facts["seeds"] == 2.0
-    before = [trained.measured(work(wae, settings, tmp_path), run)["kurtosis"]
-              for run in trained.runs(settings, "code-norm", "cpu")]  # fmt: skip
+    runs = trained.runs(work(wae, settings, tmp_path), "code-norm", 0.0, 1.0)
+    before = [trained.measured(run)["kurtosis"] for run in runs]
     # Going on did not touch the networks that it started from.
     assert result.data["before"] == pytest.approx(before)
 

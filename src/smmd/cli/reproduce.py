@@ -37,9 +37,16 @@ def reproduce(
         str | None, typer.Option(help="Folder with the data set's published files.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; default a GPU if any.")] = None,
+    wae_seeds: Annotated[
+        int | None, typer.Option(help="Train so many WAEs of each version.")
+    ] = None,
     wae_epochs: Annotated[
         int | None,
         typer.Option(help="Train the WAEs for so many epochs (adaptive ones for a third more)."),
+    ] = None,
+    runs: Annotated[
+        str | None,
+        typer.Option(help="Folder of runs of smmd train: measure them instead of training."),
     ] = None,
     list_items: Annotated[bool, typer.Option("--list", help="Name the items and stop.")] = False,
     page_only: Annotated[
@@ -58,8 +65,17 @@ def reproduce(
     if page_only:
         typer.echo(request.page_only(out))
         return
+    if runs:
+        typer.echo(request.adopt(out, runs))
+        return
     settings = request.settings(
-        full=full, seed=seed, data=data, data_dir=data_dir, on=device, wae_epochs=wae_epochs
+        full=full,
+        seed=seed,
+        data=data,
+        data_dir=data_dir,
+        on=device,
+        wae_seeds=wae_seeds,
+        wae_epochs=wae_epochs,
     )
     names = request.chosen(item, full, training)
     typer.echo(request.run(out, names, settings))

@@ -24,7 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", help="data set for training")
     parser.add_argument("--data-dir", help="folder with its published files")
+    parser.add_argument("--wae-seeds", type=int, help="so many auto-encoders of each version")
     parser.add_argument("--wae-epochs", type=int, help="shorter trainings of the auto-encoders")
+    parser.add_argument("--runs", help="measure these runs of smmd train, instead of training")
     parser.add_argument("--device", help="cpu, cuda or cuda:1, ...")
     asked = parser.parse_args(arguments)
     if asked.list:
@@ -34,12 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.page_only:
             print(request.page_only(asked.out))
             return 0
+        if asked.runs:
+            print(request.adopt(asked.out, asked.runs))
+            return 0
         settings = request.settings(
             full=asked.full,
             seed=asked.seed,
             data=asked.data,
             data_dir=asked.data_dir,
             on=asked.device,
+            wae_seeds=asked.wae_seeds,
             wae_epochs=asked.wae_epochs,
         )
         training = False if asked.no_training else None

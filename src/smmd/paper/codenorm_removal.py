@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from smmd import figures
 from smmd.paper import trained
 from smmd.paper.items import Item
 from smmd.paper.model import Cell, Result, Table
-from smmd.paper.wae import remark
 from smmd.paper.work import Work
 
 if TYPE_CHECKING:
@@ -49,8 +49,13 @@ def folded(run: Run) -> tuple[Any, Any]:
 
 
 def compute(work: Work) -> Result:
-    found = work.part("networks", 0.0, lambda: _train_on(work))
-    note, cells = remark(work), []
+    start = work.part("before", 0.0, partial(_before, work))
+    found = {
+        "before": start["seeds"],
+        "with": work.part("with", 0.4, partial(_train_on, work, "code-norm", 0.4)),
+        "without": work.part("without", 0.7, partial(_train_on, work, "adaptive-plain", 0.7)),
+    }
+    note, cells = start["note"], []
     for stage in STAGES:
         for column, (mean, error, _) in trained.over_seeds(found[stage]).items():
             names = [title for title, name in COLUMNS.items() if name == column]
@@ -86,25 +91,25 @@ def compute(work: Work) -> Result:
     )
 
 
-def _train_on(work: Work) -> dict[str, list[dict[str, float]]]:
-    before = trained.runs(work.settings, "code-norm", work.device)
-    found = {"before": [trained.measured(work, run) for run in before]}
-    for share, stage, version in ((0.4, "with", "code-norm"), (0.7, "without", "adaptive-plain")):
-        work.show(stage, share)
-        # Every seed takes up the next network.
-        networks = itertools.cycle([folded(run) for run in before])
-        after = trained.fit(
-            trained.dataset(work.settings),
-            preset=work.sizes.wae_preset,
-            version=version,
-            stages=((work.sizes.removal_epochs, RATE),),
-            networks=networks.__next__,
-            seed=trained.first_seed(work.settings),
-            seeds=len(before),
-            device=work.device,
-        )
-        found[stage] = [trained.measured(work, run) for run in after]
-    return found
+def _before(work: Work) -> dict[str, Any]:
+    runs = trained.runs(work, "code-norm", 0.0, 0.4)
+    config, data = runs[0].config, runs[0].record["data"]["name"]
+    note = trained.remark(config.preset, config.version, config.epochs, data)
+    return {"note": note, "seeds": [trained.measured(run) for run in runs]}
+
+
+def _train_on(work: Work, version: str, share: float) -> list[dict[str, float]]:
+    # Every seed takes up the next network.
+    networks = [folded(run) for run in trained.runs(work, "code-norm", 0.0, share)]
+    after = trained.fit(
+        work,
+        version,
+        share,
+        share + 0.3,
+        stages=((work.sizes.removal_epochs, RATE),),
+        networks=itertools.cycle(networks).__next__,
+    )
+    return [trained.measured(run) for run in after]
 
 
 def draw(plt: Any, result: Result) -> Any:
@@ -131,5 +136,5 @@ ITEM = Item(
     uses=("waes", "wae_preset", "wae_epochs", "removal_epochs"),
     draw=draw,
     needs_training=True,
-    turn=2,  # before "wae", which uses the networks trained here again
+    turn=3,  # after "wae", whose networks are used again
 )

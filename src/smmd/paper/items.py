@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from smmd.paper.model import Cell, Result
-from smmd.paper.work import Work
+from smmd.paper.work import Settings, Work
 
 
 def _unexplained(cell: Cell) -> str:
@@ -36,3 +39,11 @@ class Item:
     #: Items are computed in this order; on the page they stand in the paper's.
     turn: int = 0
     recipe: int = 1
+    #: For an item whose parts are results of their own: the result of those that a folder holds.
+    gather: Callable[[Path], Result | None] | None = None
+
+    def asked(self, settings: Settings) -> dict[str, Any]:
+        """What decides the item's numbers, with a key that changes with it."""
+        what = settings.fingerprint(self.uses, self.needs_training)
+        text = json.dumps({"recipe": self.recipe, **what}, sort_keys=True)
+        return {"key": hashlib.sha256(text.encode()).hexdigest()[:16], **what}

@@ -36,6 +36,8 @@ class Cell:
         if self.paper is None or not math.isfinite(self.ours):
             return None
         spread = math.hypot(self.error or 0.0, self.paper_error or 0.0)
+        if math.isnan(spread):  # a single run has no error
+            return None
         difference = self.ours - self.paper
         if spread == 0.0:
             return 0.0 if difference == 0.0 else math.copysign(math.inf, difference)
@@ -128,6 +130,22 @@ class Result:
 
     def to_json(self) -> str:
         return json.dumps(_shortened(asdict(self)), ensure_ascii=False, separators=(",", ":"))
+
+
+def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """``made`` of a result from several: seconds add up, what is not the same everywhere is listed.
+
+    Its key is empty unless all parts have the same.
+    """
+    names = dict.fromkeys(name for made in parts for name in made)
+    found: dict[str, Any] = {}
+    for name in names:
+        values = list(dict.fromkeys(made[name] for made in parts if name in made))
+        found[name] = values[0] if len(values) == 1 else " / ".join(map(str, values))
+    keys = {made["key"] for made in parts}
+    found["key"] = keys.pop() if len(keys) == 1 else ""
+    found["seconds"] = round(sum(made["seconds"] for made in parts), 1)
+    return found
 
 
 def _shortened(value: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from smmd.paper import registry
+from smmd.paper import registry, wae
 from smmd.paper.items import Item
 from smmd.paper.runner import reproduce, write_page
 from smmd.paper.work import FULL, QUICK, Settings, device
@@ -25,6 +25,7 @@ def settings(
     data: str | None = None,
     data_dir: str | None = None,
     on: str | None = None,
+    wae_seeds: int | None = None,
     wae_epochs: int | None = None,
 ) -> Settings:
     """The settings of a run; the full one on a GPU, or with a folder of data, uses all of MNIST."""
@@ -32,6 +33,8 @@ def settings(
         whole = data_dir is not None or (full and device(on) != "cpu")
         data = "mnist" if whole else "mnist-subset"
     sizes = FULL if full else QUICK
+    if wae_seeds is not None:
+        sizes = replace(sizes, waes=wae_seeds)
     if wae_epochs is not None:
         sizes = replace(sizes, wae_epochs=wae_epochs)
     return Settings(seed, sizes, data, data_dir, on)
@@ -65,6 +68,14 @@ def page_only(out: str) -> Path:
     """The page of what the folder holds, nothing computed."""
     if not (Path(out) / "results").is_dir():
         raise ValueError(f"out={out!r} holds no results to write a page of; compute some first")
+    return write_page(out)
+
+
+def adopt(out: str, folder: str) -> Path:
+    """The runs of ``smmd train --out FOLDER``, measured as their version's part of item "wae"."""
+    from smmd.wae import load_all
+
+    wae.adopt(Path(out) / "results" / wae.ITEM.name, load_all(folder))
     return write_page(out)
 
 

@@ -3,6 +3,7 @@
     OUT/index.html, OUT/README.md       the page, twice
     OUT/figures/ITEM.svg and .png       OUT/tables/TABLE.csv
     OUT/results/ITEM.json               the numbers, with what they were asked for
+    OUT/results/ITEM/PART.json          the same for an item whose parts are results of their own
     OUT/results/unfinished/             parts of an item that was interrupted
 
 An item whose stored result was made with the same recipe, seed and sizes is not computed again.
@@ -10,20 +11,17 @@ An item whose stored result was made with the same recipe, seed and sizes is not
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from smmd.files import atomic_write
 from smmd.paper import page, registry
 from smmd.paper.items import Item
 from smmd.paper.model import Result, from_json
-from smmd.paper.work import Settings, Work, versions
+from smmd.paper.work import Settings, Work
 
 #: Called with the item, what is being done and the share of the item that is done.
 Show = Callable[[Item, str, float], None]
@@ -77,30 +75,23 @@ def write_page(out: str | os.PathLike[str]) -> Path:
 def stored(item: Item, folder: Path, settings: Settings) -> Result | None:
     """What the folder holds for this request, or None."""
     found = _load(item, folder)
-    return found if found is not None and found.made["key"] == key(item, settings) else None
-
-
-def key(item: Item, settings: Settings) -> str:
-    """Changes with everything that decides the numbers of an item."""
-    asked = {"recipe": item.recipe, **settings.fingerprint(item.uses, item.needs_training)}
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+    asked = item.asked(settings)
+    return found if found is not None and found.made["key"] == asked["key"] else None
 
 
 def _compute(item: Item, folder: Path, settings: Settings, show: Show) -> Result:
-    unfinished = folder / "results" / "unfinished" / f"{item.name}-{key(item, settings)}"
-    work = Work(item.name, settings, unfinished, lambda text, share: show(item, text, share))
+    asked = item.asked(settings)
+    parts = folder / "results" / item.name
+    if item.gather is None:
+        parts = folder / "results" / "unfinished" / f"{item.name}-{asked['key']}"
+    work = Work(item.name, settings, parts, lambda text, share: show(item, text, share), asked)
     start = time.perf_counter()
     show(item, "", 0.0)
     result = item.compute(work)
-    made: dict[str, Any] = {
-        "key": key(item, settings),
-        **settings.fingerprint(item.uses, item.needs_training),
-        "seconds": round(work.spent_before + time.perf_counter() - start, 1),
-        **versions(work.device, item.needs_training),
-    }
-    result = replace(result, made=made)
-    atomic_write(_path(item, folder), result.to_json())
-    work.forget_parts()
+    if item.gather is None:
+        result = replace(result, made=work.made(time.perf_counter() - start, item.needs_training))
+        atomic_write(_path(item, folder), result.to_json())
+        work.forget_parts()
     show(item, "", 1.0)
     return result
 
@@ -111,6 +102,8 @@ def _path(item: Item, folder: Path) -> Path:
 
 def _load(item: Item, folder: Path) -> Result | None:
     """The stored result; one that cannot be read is as good as none."""
+    if item.gather is not None:
+        return item.gather(folder / "results" / item.name)
     path = _path(item, folder)
     try:
         found = from_json(path.read_text(encoding="utf-8"))

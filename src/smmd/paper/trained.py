@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,64 +16,91 @@ from smmd.monitor import BStatistic
 from smmd.paper.work import N, Settings, Work
 
 if TYPE_CHECKING:
-    from smmd.wae import Dataset, Run
+    from smmd.wae import Run
 
 #: As in the paper: the B-statistic's batches.
 BATCHES = 50
-#: What is measured of a run.
-MEASURES = ("mse", "kurtosis", "skewness", "b", "b_fixed")
+#: The paper's epochs.
+EPOCHS = {"code-norm": 60, "adaptive-bn": 80, "adaptive-plain": 80}
+#: Trained networks that another item of the same process may go on with.
+_RUNS: dict[tuple[Settings, str, str], list[Run]] = {}
 
 
-def fit(*args: Any, **options: Any) -> list[Run]:
-    """``smmd.wae.fit``, or a word on what is missing."""
+def fit(work: Work, version: str, first: float, last: float, **options: Any) -> list[Run]:
+    """``smmd.wae.fit`` of as many seeds as are asked for; the item is then from first to last."""
     try:
         from smmd.wae import fit as train
     except ImportError as error:  # pragma: no cover - the tests have PyTorch
         raise MissingExtra("Training auto-encoders", "train", error.name or "torch") from error
-    return list(train(*args, **options))
-
-
-@lru_cache(maxsize=4)
-def dataset(settings: Settings) -> Dataset:
-    """The images that all items of a run learn from."""
-    from smmd.wae import data
-
-    return data.load(settings.data, data_dir=settings.data_dir)
-
-
-@lru_cache(maxsize=4)
-def runs(settings: Settings, version: str, device: str) -> tuple[Run, ...]:
-    """The trained networks of a version, one for each seed; in one process trained only once."""
-    sizes = settings.sizes
-    found = fit(
-        dataset(settings),
-        preset=sizes.wae_preset,
-        version=version,
-        epochs=_epochs(sizes.wae_epochs, version),
-        seed=first_seed(settings),
-        seeds=sizes.waes,
-        device=device,
+    return list(
+        train(
+            work.settings.data,
+            data_dir=work.settings.data_dir,
+            preset=work.sizes.wae_preset,
+            version=version,
+            # Runs of another seed share no network with this one's.
+            seed=1000 * work.settings.seed,
+            seeds=work.sizes.waes,
+            device=work.device,
+            watcher=_Told(work, version, first, last),
+            **options,
+        )
     )
-    return tuple(found)
 
 
-def first_seed(settings: Settings) -> int:
-    """Runs of another seed share no network with this one's."""
-    return 1000 * settings.seed
+def runs(work: Work, version: str, first: float, last: float) -> list[Run]:
+    """The trained networks of a version, one for each seed; in one process trained only once."""
+    key = (work.settings, version, work.device)
+    if key not in _RUNS:
+        base = work.sizes.wae_epochs
+        # The adaptive versions get a third more, as in the paper.
+        longer = base is not None and version != "code-norm"
+        epochs = round(base * 4 / 3) if base is not None and longer else base
+        _RUNS[key] = fit(work, version, first, last, epochs=epochs)
+    return _RUNS[key]
 
 
-def _epochs(base: int | None, version: str) -> int | None:
-    """The adaptive versions get a third more, as in the paper."""
-    return None if base is None or version == "code-norm" else round(base * 4 / 3)
+class _Told:
+    """A watcher of training that passes its progress on to the item's."""
+
+    def __init__(self, work: Work, version: str, first: float, last: float) -> None:
+        self.work, self.version, self.first, self.last = work, version, first, last
+        self.total = 1
+
+    def begin(self, title: str, total: int, done: int) -> None:
+        self.total = total
+
+    def note(self, text: str) -> None: ...
+
+    def tick(self, epoch: int, share: float) -> None:
+        done = (epoch - 1 + share) / self.total
+        message = f"{self.version}, epoch {epoch} of {self.total}"
+        self.work.show(message, self.first + (self.last - self.first) * done)
+
+    def epoch(self, rows: list[dict[str, Any]]) -> None: ...
+
+    def close(self) -> None: ...
 
 
-def measured(work: Work, run: Run) -> dict[str, float]:
+def remark(preset: str, version: str, epochs: int, data: str) -> str:
+    """Why numbers of such a run are not the paper's; "" if it is the paper's own recipe."""
+    words = []
+    if preset != "paper":
+        words.append("a smaller network than the paper's")
+    if epochs != EPOCHS[version]:
+        words.append(f"{epochs} epochs instead of the paper's {EPOCHS[version]}")
+    if data != "mnist":
+        words.append("other images than the paper's")
+    return ", ".join(words)
+
+
+def measured(run: Run) -> dict[str, float]:
     """Test error, Mardia's moments and B-statistics of the codes of the test images.
 
     ``b`` is by the run's own kernel, ``b_fixed`` by the fixed width for all; B's batches are m = 50
     of n = 100 in an order drawn by lot, for MNIST's test images come in two halves that differ.
     """
-    test = dataset(work.settings).test
+    test = run.dataset().test
     codes = run.encode(test).astype(np.float64)
     pixels = test.astype(np.float64) / (255.0 if test.dtype == np.uint8 else 1.0)
     moments = mardia(codes)

@@ -1,17 +1,29 @@
-"""Table "WAEQuantitative" and Figure "WAE-results": three versions of a WAE, several seeds each."""
+"""Table "WAEQuantitative" and Figure "WAE-results": three versions of a WAE, several seeds each.
+
+Each version's measures are a file of their own, written as soon as it is trained, and the page
+shows what there is: an interruption costs one version, and versions may come from several machines.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from functools import partial
-from typing import Any
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smmd.files import atomic_write
 from smmd.paper import trained
 from smmd.paper.items import Item
-from smmd.paper.model import Cell, Result, Table, rounding
+from smmd.paper.model import Cell, Result, Table, rounding, together
 from smmd.paper.work import Work
+
+if TYPE_CHECKING:
+    from smmd.wae import Run
 
 #: As printed: test MSE, normalized kurtosis, skewness, B-statistic.
 PRINTED = {
@@ -27,86 +39,139 @@ COLUMNS = {
     "B": ("b", 3),
     "B, fixed width": ("b_fixed", None),
 }
+#: Three sigmas of a B-statistic over 50 batches.
+BAND = 3.0 / math.sqrt(trained.BATCHES)
 #: Pictures of each kind: rows and columns.
 GRID, SLICE, SLICE_REACH = (6, 10), (8, 8), 2.0
 
 
 def compute(work: Work) -> Result:
-    found = {
-        version: work.part(version, k / len(PRINTED), partial(_version, work, version))
-        for k, version in enumerate(PRINTED)
+    for k, version in enumerate(PRINTED):
+        kept = _read(work.folder, version)
+        if kept is not None and kept["made"]["key"] == work.asked["key"]:
+            continue
+        start = time.perf_counter()
+        runs = trained.runs(work, version, k / len(PRINTED), (k + 1) / len(PRINTED))
+        work.show(f"{version}, measuring", (k + 1) / len(PRINTED))
+        found = measure(runs)
+        _keep(work.folder, version, found, work.made(time.perf_counter() - start, True))
+    result = gather(work.folder)
+    assert result is not None
+    return result
+
+
+def adopt(folder: Path, runs: Sequence[Run]) -> None:
+    """Measure runs that were trained elsewhere, as their version's part of the item."""
+    first = runs[0]
+    version, name = first.config.version, first.record["data"]["name"]
+    if version not in PRINTED:
+        raise ValueError(f"the runs are of version {version!r}; the paper has {', '.join(PRINTED)}")
+    for run in runs:
+        alike = replace(run.config, seed=first.config.seed) == first.config
+        if not alike or run.record["data"]["sha256"] != first.record["data"]["sha256"]:
+            raise ValueError("the runs differ in more than their seeds")
+        if not run.finished:
+            raise ValueError(f"the run of seed {run.config.seed} is not finished")
+    machine = first.record["machine"]
+    made = {
+        "key": "",
+        "seed": first.config.seed,
+        "waes": len(runs),
+        "wae_preset": first.config.preset,
+        "data": name,
+        "seconds": round(sum(row["seconds"] for run in runs for row in run.log), 1),
+        "device": machine["gpu"] or machine["platform"],
+        **first.record["versions"],
     }
-    note = remark(work)
+    _keep(folder, version, measure(runs), made)
+
+
+def measure(runs: Sequence[Run]) -> dict[str, Any]:
+    """All that the page says of a version's runs."""
+    config, data = runs[0].config, runs[0].record["data"]
+    return {
+        "data": data["name"],
+        "train": data["train"],
+        "test": data["test"],
+        "preset": config.preset,
+        "epochs": config.epochs,
+        "numbers": [run.config.seed for run in runs],
+        "seeds": [trained.measured(run) for run in runs],
+        "pictures": _pictures(runs[0]),
+    }
+
+
+def _keep(folder: Path, version: str, found: dict[str, Any], made: dict[str, Any]) -> None:
+    atomic_write(folder / f"{version}.json", json.dumps({"made": made, **found}) + "\n")
+
+
+def _read(folder: Path, version: str) -> dict[str, Any] | None:
+    """What is kept of a version; what cannot be read is as good as nothing."""
+    try:
+        found = json.loads((folder / f"{version}.json").read_text(encoding="utf-8"))
+        return found if {"made", "seeds", "numbers", "pictures"} <= set(found) else None
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def gather(folder: Path) -> Result | None:
+    """The table and figure of the versions that the folder holds; each may have its own recipe."""
+    found = {v: kept for v in PRINTED if (kept := _read(folder, v)) is not None}
+    if not found:
+        return None
     means, single = [], []
     for version, one in found.items():
         pooled = trained.over_seeds(one["seeds"])
+        row = (version, f"{len(one['seeds'])} seeds, {one['epochs']} epochs")
+        note = trained.remark(one["preset"], version, one["epochs"], one["data"])
         for column, (name, place) in COLUMNS.items():
             mean, error, spread = pooled[name]
-            paper = None if place is None else PRINTED[version][place]
+            printed = None if place is None else PRINTED[version][place]
+            paper = None if printed is None else float(printed)
             # The paper trained once: its number varies as one of our seeds does.
-            theirs = None if paper is None else math.hypot(spread, rounding(paper))
-            cell = Cell(
-                (version,), column, mean, error, None if paper is None else float(paper), theirs
-            )
-            means.append(cell if not note else Cell(**{**vars(cell), "note": note}))
-            for seed, row in zip(one["numbers"], one["seeds"], strict=True):
-                single.append(Cell((version, str(seed)), column, row[name]))
-    data = trained.dataset(work.settings)
-    seeds = work.sizes.waes
+            theirs = None if printed is None else math.hypot(spread, rounding(printed))
+            means.append(Cell(row, column, mean, error, paper, theirs, note))
+            for seed, values in zip(one["numbers"], one["seeds"], strict=True):
+                single.append(Cell((version, str(seed)), column, values[name]))
+    recipes = dict.fromkeys(
+        f"Trained on {one['data']} ({one['train']:,} digits, preset {one['preset']!r}); measured "
+        f"on its {one['test']:,} test digits."
+        for one in found.values()
+    )
     return Result(
         (
             Table(
                 "wae",
-                f"Means over {seeds} seeds a version, with the standard error of the mean",
-                ("Version",),
+                "Means over seeds, with the standard error of the mean",
+                ("Version", "Trained"),
                 tuple(means),
                 digits=".4f",
             ),
             Table("wae-seeds", "Every seed", ("Version", "Seed"), tuple(single), digits=".4f"),
         ),
         data={version: one["pictures"] for version, one in found.items()},
-        facts={"seeds": float(seeds)},
         notes=(
-            f"Trained on {data.name} ({len(data.train):,} digits, preset "
-            f"{work.sizes.wae_preset!r}); measured on its {len(data.test):,} test digits.",
+            *recipes,
             "A printed number's error is the spread between our seeds: the paper trained each "
             "version once, and one training says little.",
             "B is the mean SMMD² of 50 batches of 100 test codes, drawn without regard to their "
             "order, with the kernel of the version's own penalty; the last column has the fixed "
-            "width for all versions.  Its three-sigma band is ±0.424.",
+            f"width for all versions.  Its three-sigma band is ±{BAND:.3f}.",
             "Pictures are of the first seed.  In (a) odd rows are the real images.",
         ),
+        made=together([one["made"] for one in found.values()]),
     )
 
 
-def remark(work: Work) -> str:
-    """Why numbers of a small run are not the paper's."""
-    sizes = work.sizes
-    if sizes.wae_preset != "paper":
-        return "a smaller network and fewer epochs than the paper's"
-    if sizes.wae_epochs not in (None, 60):
-        return f"schedule of {sizes.wae_epochs} epochs ({4 * sizes.wae_epochs // 3} if adaptive)"
-    return "" if work.settings.data == "mnist" else "other images than the paper's"
-
-
-def _version(work: Work, version: str) -> dict[str, Any]:
-    runs = trained.runs(work.settings, version, work.device)
-    return {
-        "numbers": [run.config.seed for run in runs],
-        "seeds": [trained.measured(work, run) for run in runs],
-        "pictures": _pictures(work, runs[0]),
-    }
-
-
-def _pictures(work: Work, run: Any) -> dict[str, Any]:
-    test = trained.dataset(work.settings).test
+def _pictures(run: Run) -> dict[str, Any]:
+    test = run.dataset().test
     rows, columns = GRID
     real = test[: rows // 2 * columns]
     again = run.reconstruct(real)[:, 0]
     real = real[:, 0] / (255.0 if real.dtype == np.uint8 else 1.0)
     size = real.shape[-2:]
     pairs = np.stack([real.reshape(-1, columns, *size), again.reshape(-1, columns, *size)], axis=1)
-    rng = np.random.default_rng([work.settings.seed, 1])
+    rng = np.random.default_rng([run.config.seed, 1])
     random = run.decode(rng.standard_normal((rows * columns, run.config.latent)))[:, 0]
     # A plane through the origin: two orthonormal directions.
     plane = np.linalg.qr(rng.standard_normal((run.config.latent, 2)))[0]
@@ -159,5 +224,6 @@ ITEM = Item(
     draw=draw,
     reason=reason,
     needs_training=True,
-    turn=3,
+    turn=2,
+    gather=gather,
 )

@@ -9,9 +9,10 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zipfile import BadZipFile
 
@@ -110,10 +111,17 @@ class Work:
     """One item's computation: reproducible draws, and parts that survive an interruption."""
 
     def __init__(
-        self, item: str, settings: Settings, folder: Path, progress: Progress = silent
+        self,
+        item: str,
+        settings: Settings,
+        folder: Path,
+        progress: Progress = silent,
+        asked: Mapping[str, Any] = MappingProxyType({"key": ""}),
     ) -> None:
         self.item, self.settings, self.sizes = item, settings, settings.sizes
         self.folder, self._progress = folder, progress
+        #: What the numbers were asked for, with a key that changes with it.
+        self.asked = asked
         self.device = device(settings.device)
         #: Seconds that an interrupted run spent on parts which this one only read.
         self.spent_before = 0.0
@@ -128,6 +136,11 @@ class Work:
         for start in range(0, total, step):
             count = min(step, total - start)
             yield stream.normal(count, N, d) if draw is None else draw(stream, count)
+
+    def made(self, seconds: float, torch_too: bool) -> dict[str, Any]:
+        """``Result.made``: what was asked for, how long it took, and what computed it."""
+        spent = round(self.spent_before + seconds, 1)
+        return {**self.asked, "seconds": spent, **versions(self.device, torch_too)}
 
     def show(self, message: str, share: float) -> None:
         """Tell how far the item is."""

@@ -35,6 +35,7 @@ def fit(
     device: Any = None,
     resume: bool = False,
     quiet: bool = True,
+    watcher: watch.Watcher | None = None,
     **options: Any,
 ) -> Run | list[Run]:
     """Train a Wasserstein auto-encoder.
@@ -58,6 +59,8 @@ def fit(
         Continue the run that is in ``out``, with its own options; on a CPU to the same bits.
     quiet : bool
         With False, progress is shown.
+    watcher : smmd.wae.watch.Watcher, optional
+        Is told of the progress instead.
     **options
         Fields of ``Config``: ``version``, ``network``, ``latent``, ``epochs``, ``batch``,
         ``weight``, ``scale``, ``seed``, ...
@@ -91,7 +94,8 @@ def fit(
             check_data(dataset, record)
     where = _device(device, ranks)
     configs = [replace(config, precision=_precision(config, where)) for config in configs]
-    watcher = watch.choose(quiet or ranks.rank > 0)
+    if watcher is None or ranks.rank > 0:
+        watcher = watch.choose(quiet or ranks.rank > 0)
     with _threads(configs[0], where), graphs.arithmetic(configs[0].precision):
         session = Session(configs, dataset, folders, where, ranks, networks, watcher)
         session.open(before)
