@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from smmd.samples import moments, pooled_moments
 from smmd.torch.distributed import Group, check_group, gather, resolve
 from smmd.torch.layout import Layout, check_layout, to_rows
-from smmd.torch.loss import at_least_single
+from smmd.torch.precision import at_least_single, is_recomputed, outside_autocast
+from smmd.torch.standardizing import serves, standardized
 
 
 class _RunningNorm(nn.Module):
@@ -22,6 +23,7 @@ class _RunningNorm(nn.Module):
     running_mean: Tensor
     running_var: Tensor
     num_batches_tracked: Tensor
+    _least = 2  # rows that have a variance
 
     def __init__(
         self,
@@ -65,11 +67,7 @@ class _RunningNorm(nn.Module):
 
     def _standardize(self, rows: Tensor, var: Tensor | None) -> tuple[Tensor, Tensor]:
         """The centred rows divided by the standard deviation, and the variance (…, 1, d)."""
-        if rows.ndim < 2 or rows.shape[-1] != self.d:
-            raise ValueError(
-                f"codes must have shape (..., n, {self.d}) after layout={self.layout!r}, "
-                f"got {tuple(rows.shape)}"
-            )
+        self._check(rows)
         if not self.training:
             spread = self.running_var.to(rows.dtype).clamp_min(self.eps)
             return (rows - self.running_mean.to(rows.dtype)) * spread.rsqrt(), spread
@@ -78,16 +76,26 @@ class _RunningNorm(nn.Module):
         spread = variance.clamp_min(self.eps)
         return centred * spread.rsqrt(), spread
 
+    def _check(self, rows: Tensor) -> None:
+        if rows.ndim < 2 or rows.shape[-1] != self.d:
+            raise ValueError(
+                f"codes must have shape (..., n, {self.d}) after layout={self.layout!r}, "
+                f"got {tuple(rows.shape)}"
+            )
+        if not rows.is_floating_point():
+            raise TypeError(f"codes must be floating-point numbers, got {rows.dtype}")
+        if self.training and rows.shape[-2] < self._least and resolve(self.group) is None:
+            raise ValueError(
+                f"codes have n={rows.shape[-2]} rows, but in training the batch's own variance "
+                f"needs at least {self._least}: pass more rows, or call .eval() to use the running "
+                "statistics"
+            )
+
     def _batch(self, rows: Tensor, var: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         group, n = resolve(self.group), rows.shape[-2]
         lost = 1 if var is None else 0  # n − 1 for points, n for the mixture
         mean, centred, squares = moments(rows, var)
         if group is None:
-            if n < 2:
-                raise ValueError(
-                    f"codes have n={n} rows, but in training the batch's own variance needs at "
-                    "least 2: pass more rows, or call .eval() to use the running statistics"
-                )
             return mean, centred, squares / (n - lost)
         # Counts travel with the statistics: ranks may hold different numbers of rows, or none.
         count = torch.full_like(mean, n)
@@ -98,27 +106,19 @@ class _RunningNorm(nn.Module):
 
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor) -> None:
-        if _recomputing():
-            return
+        if is_recomputed():
+            return  # the batch was counted the first time
         self.num_batches_tracked += 1
         # Samples along leading axes count as one batch: their statistics are averaged.
-        mean, variance = (v.reshape(-1, self.d).mean(0) for v in (mean, variance))
+        if mean.ndim > 2:
+            mean, variance = (v.reshape(-1, self.d).mean(0) for v in (mean, variance))
+        mean, variance = mean.view(self.d), variance.view(self.d)
         # A plain number stays one: as a tensor it would be copied from the host at every batch.
         step: Any = self.momentum
         if step is None:
             step = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), step)
         self.running_var.lerp_(variance.to(self.running_var.dtype), step)
-
-
-def _recomputing() -> bool:
-    """Whether the forward pass is run again by activation checkpointing, inside a backward pass.
-
-    The batch was counted the first time.
-    """
-    if torch.compiler.is_compiling():
-        return False
-    return bool(torch._C._current_graph_task_id() != -1)
 
 
 class CodeNorm(_RunningNorm):
@@ -150,10 +150,18 @@ class CodeNorm(_RunningNorm):
     """
 
     def forward(self, z: Tensor) -> Tensor:
-        with torch.autocast(z.device.type, enabled=False):
+        with outside_autocast(z):
             rows, restore = to_rows(at_least_single(z), self.layout)
-            normalized, _ = self._standardize(rows, None)
-            return restore(normalized).to(z.dtype)
+            return restore(self._points(rows)).to(z.dtype)
+
+    def _points(self, rows: Tensor) -> Tensor:
+        alone = self.training and resolve(self.group) is None
+        if not (alone and serves(rows)):
+            return self._standardize(rows, None)[0]
+        self._check(rows)
+        normalized, mean, variance = standardized(rows, self.eps)
+        self._track(mean, variance)
+        return normalized
 
     @classmethod
     def from_batch_norm(
@@ -220,12 +228,14 @@ class GaussianCodeNorm(_RunningNorm):
     Parameters are those of ``CodeNorm``.
     """
 
+    _least = 1
+
     def forward(self, mu: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
         if mu.shape != var.shape:
             raise ValueError(
                 f"var must have the shape of mu, {tuple(mu.shape)}; got {tuple(var.shape)}"
             )
-        with torch.autocast(mu.device.type, enabled=False):
+        with outside_autocast(mu):
             means, restore = to_rows(at_least_single(mu), self.layout, "mu")
             variances, _ = to_rows(at_least_single(var), self.layout, "var")
             normalized, spread = self._standardize(means, variances)

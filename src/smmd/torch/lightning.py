@@ -15,8 +15,8 @@ from smmd.errors import MissingExtra
 from smmd.kernels import Kernel, chosen
 from smmd.torch.codenorm import CodeNorm, GaussianCodeNorm
 from smmd.torch.layout import Layout, check_layout, to_rows
-from smmd.torch.loss import at_least_single
 from smmd.torch.metrics import BStatistic, EStatistic
+from smmd.torch.precision import at_least_single, outside_autocast
 
 
 def _callbacks() -> tuple[type, ...]:
@@ -135,7 +135,7 @@ class LatentMonitor(*_callbacks()):  # type: ignore[misc]
             return  # a last batch of one: SMMD² needs two
         if metric.batch is None:
             metric.batch = monitor.Batch(n, d, self.kernel, "diagonal" if own else "standard")
-        with torch.autocast(rows.device.type, enabled=False):
+        with outside_autocast(rows):
             metric.to(device).update(measure.smmd(rows, kernel=self.kernel).reshape(-1))
 
     def on_train_batch_end(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from smmd import measure
 from smmd.kernels import Kernel, chosen
 from smmd.torch.distributed import Group, check_group, resolve
 from smmd.torch.layout import Layout, check_layout, to_rows
+from smmd.torch.precision import at_least_single, outside_autocast
 
 
 class SMMDLoss(nn.Module):
@@ -61,10 +61,7 @@ class SMMDLoss(nn.Module):
         self.group, self.layout = group, layout
 
     def forward(self, z: Tensor, var: Tensor | None = None) -> Tensor:
-        # Entering a context takes longer than the kernels of a small batch.
-        if not torch.is_autocast_enabled(z.device.type):
-            return self._loss(z, var)
-        with torch.autocast(z.device.type, enabled=False):
+        with outside_autocast(z):
             return self._loss(z, var)
 
     def _loss(self, z: Tensor, var: Tensor | None) -> Tensor:
@@ -97,8 +94,3 @@ class SMMDLoss(nn.Module):
         parts += [f"group={self.group!r}"] if self.group is not None else []
         parts += [f"layout={self.layout!r}"] if self.layout != "rows" else []
         return ", ".join(parts)
-
-
-def at_least_single(x: Tensor) -> Tensor:
-    """Half precision as float32; float64 stays."""
-    return x.float() if x.is_floating_point() and x.dtype.itemsize < 4 else x

@@ -19,22 +19,32 @@ from smmd.kernels import Sliced
 from smmd.sigreg import sliced_null_sd
 from smmd.torch.distributed import Group, check_group, resolve, total
 from smmd.torch.layout import Layout, check_layout, to_rows
-from smmd.torch.loss import at_least_single
+from smmd.torch.precision import at_least_single, is_recomputed, outside_autocast
 
-#: In units of 1/γ: up to where frequencies are taken, and how many after 0.  Cut off at 6 the
-#: kernel is exact to 2e-9; sampled every 3/8 it repeats after 16.8 γ: exact to 1e-7 up to 11 γ.
-_LAST, _KNOTS = 6.0, 16
+#: Up to where frequencies are taken, in units of 1/γ: cut off there the kernel is exact to 2e-9.
+_LAST = 6.0
+#: Sampled at K frequencies after 0 the kernel repeats after 2πKγ/6, and within 5.8 γ of that it is
+#: off by more than 1e-7.  Projections from N(0, 1) and codes like it differ by up to 11.
+_FARTHEST, _TAIL = 11.0, 5.8
+_FEWEST, _MOST = 16, 256
 
 
 @constant_under_compile
 def frequencies(gamma: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """t_q ≥ 0 and p_q of the cosines; the p_q sum to one."""
-    step = _LAST / _KNOTS
-    heights = [math.exp(-0.5 * (q * step) ** 2) for q in range(_KNOTS + 1)]
+    period = _FARTHEST / gamma + _TAIL
+    many = max(_FEWEST, math.ceil(_LAST * period / (2.0 * math.pi)))
+    if many > _MOST:
+        raise ValueError(
+            f"gamma={gamma!r} is too narrow for random slices: it takes {many} frequencies, the "
+            f"most is {_MOST}; use SMMDLoss(kernel=smmd.Sliced({gamma!r})) or a wider kernel"
+        )
+    step = _LAST / many
+    heights = [math.exp(-0.5 * (q * step) ** 2) for q in range(many + 1)]
     heights[0] *= 0.5
     mass = sum(heights)
     return (
-        tuple(q * step / gamma for q in range(_KNOTS + 1)),
+        tuple(q * step / gamma for q in range(many + 1)),
         tuple(height / mass for height in heights),
     )
 
@@ -56,8 +66,8 @@ class SlicedLoss(nn.Module):
     n_slices : int
         How many directions.
     gamma : float
-        The kernel's width in each direction.  Projections should differ by less than 11 γ: the
-        kernel repeats after 16.8 γ.
+        The kernel's width in each direction; narrow ones take more time.  It is exact to 1e-7 as
+        long as projections differ by less than 11 (and 11 γ); beyond, the kernel repeats.
     seed : int
         With the same seed the same directions come in the same order on every device and rank.
     resample : bool
@@ -85,19 +95,20 @@ class SlicedLoss(nn.Module):
         check_group(group)
         check_layout(layout)
         self.kernel = Sliced(gamma)
+        frequencies(gamma)  # refuses what is too narrow
         self.n_slices, self.seed, self.resample = int(n_slices), int(seed), bool(resample)
         self.group, self.layout = group, layout
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
     def forward(self, z: Tensor) -> Tensor:
-        with torch.autocast(z.device.type, enabled=False):
+        with outside_autocast(z):
             rows, _ = to_rows(at_least_single(z), self.layout)
             if rows.ndim < 2:
                 raise ValueError(f"z must have shape (..., n, d), got {tuple(rows.shape)}")
             group = resolve(self.group)
             directions = random_directions(self.seed, self.step, self.n_slices, rows.shape[-1])
             if self.training and self.resample:
-                self.step = self.step + 1
+                self._advance()
             t, p = frequencies(self.kernel.gamma)
             # One direction's cosines at a time would be slow, all at once large: in the backward
             # pass they are computed again, so that only the projections stay.
@@ -108,6 +119,14 @@ class SlicedLoss(nn.Module):
             n = _count(rows, group)
             value = self._value(total(sums, group), t, p, n, rows.shape[-1]).mean()
             return value.to(rows.dtype)
+
+    def _advance(self) -> None:
+        if is_recomputed():
+            raise RuntimeError(
+                "SlicedLoss is in a part of the model that activation checkpointing runs again, "
+                "and would take other directions then: call it outside, or give resample=False"
+            )
+        self.step = self.step + 1
 
     def _value(
         self, sums: Tensor, t: tuple[float, ...], p: tuple[float, ...], n: int, d: int

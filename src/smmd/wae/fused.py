@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from smmd.torch.loss import at_least_single
+from smmd.torch.precision import at_least_single
 from smmd.wae import fused_kernels
 from smmd.wae.model import Autoencoder
 from smmd.wae.networks import Crop, Flat, FullLinear, Unflat

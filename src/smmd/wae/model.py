@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from smmd.samples import moments, pooled_moments
 from smmd.torch import CodeNorm, GaussianCodeNorm, SMMDLoss
 from smmd.torch.distributed import Group, gather, resolve
-from smmd.torch.loss import at_least_single
+from smmd.torch.precision import at_least_single
 from smmd.wae import networks
 from smmd.wae.config import Config
 

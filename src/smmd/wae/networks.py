@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from smmd.torch.loss import at_least_single
+from smmd.torch.precision import at_least_single
 from smmd.wae.config import Config
 
 Shape = tuple[int, int, int]
