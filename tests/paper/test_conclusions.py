@@ -36,7 +36,11 @@ def wae_result(values):
         for column, (_, place) in wae.COLUMNS.items()
         if place is not None
     ]
-    return {"wae": Result((Table("wae", "", ("Version", "Trained"), tuple(cells)),))}
+    tables = (
+        Table("wae", "", ("Version", "Trained"), tuple(cells)),
+        Table("wae-seeds", "", ("Version", "Seed"), tuple(cells)),
+    )
+    return {"wae": Result(tables)}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,29 @@ def test_the_papers_waes_support_its_conclusions():
     results = wae_result(wae.PRINTED)
     assert {a.verdict for a in conclusions.answers(results)} == {"yes"}
     assert len(conclusions.answers(results)) == 4
+    assert "1 of 1 (code-norm), 0 of 1 (adaptive-bn)" in conclusions.answers(results)[3].evidence
+
+
+def test_which_width_the_printed_thresholds_are_of():
+    def column(name, ours, paper):
+        error = None if paper is None else 0.02
+        return Cell(("d=2", "Original"), name, ours, 0.01, paper, error)
+
+    def answer(width, formula):
+        cells = (column("HZ", width, 1.5), column("HZ as in its formula", formula, None))
+        table = Table("thresholds", "", ("Dimension", "Sample type"), cells)
+        return conclusions.henze_zirkler_squares({"thresholds": Result((table,))})
+
+    assert answer(1.51, 1.7).verdict == "no"
+    assert "8.9 standard errors apart" in answer(1.51, 1.7).evidence
+    assert answer(1.7, 1.51).verdict == "yes"
+
+
+@pytest.mark.parametrize(("bias", "verdict"), [(0.01, "yes"), (3.7, "no")])
+def test_whether_random_encoders_are_unbiased(bias, verdict):
+    facts = {"smallest bias": bias / 2, "largest bias": bias}
+    answer = conclusions.random_encoders_biased({"random-encoders": Result((), facts=facts)})
+    assert answer.verdict == verdict
 
 
 @pytest.mark.parametrize(

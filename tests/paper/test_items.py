@@ -13,13 +13,16 @@ from smmd.paper import (
     optimal_shift,
     outlier_delta,
     outliers,
+    random_encoders,
     thresholds,
     variance_curve,
     violin,
 )
 from smmd.paper.work import Settings, Sizes, Work
 
-SMALL = Settings(sizes=Sizes(violin=400, repeats=200, thresholds=2000, shifts=2, deltas=300))
+SMALL = Settings(
+    sizes=Sizes(violin=400, repeats=200, thresholds=2000, shifts=2, deltas=300, encoder_codes=200)
+)
 
 
 @pytest.fixture
@@ -93,6 +96,13 @@ def test_optimal_shift(work):
     assert result.facts["smallest gain"] > 0.0
 
 
+def test_random_encoders(work):
+    result = random_encoders.compute(work(random_encoders))
+    assert all(cell.agrees for cell in result)
+    assert result.facts["smallest bias"] > 3.0
+    assert result.facts["largest bias"] > 15.0
+
+
 def test_refining_finds_a_known_maximum():
     top = np.array([0.7, -1.3])
     found = optimal_shift.refine(lambda t: -((t - top) ** 2).sum(axis=1))
@@ -114,3 +124,8 @@ def test_intervals(work):
     assert bands["B"] == pytest.approx(3 / math.sqrt(50), rel=1e-12)
     assert bands["E"] == pytest.approx(3 * math.sqrt(0.01 / 1.99), rel=1e-9)
     assert result.facts["largest level"] < 0.05
+    for cell in result.table("e-variance").cells:
+        m = int(cell.row[0][2:])
+        weights = [0.01 * 0.99**k for k in range(m)]
+        assert cell.ours == pytest.approx(sum(w * w for w in weights), rel=1e-12)
+        assert cell.agrees is False

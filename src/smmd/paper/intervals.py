@@ -28,6 +28,7 @@ def compute(work: Work) -> Result:
         Cell((name,), "3σ", bands[name], 0.0, float(printed), rounding(printed))
         for name, printed in PRINTED.items()
     ]
+    variances = [_e_variance(m) for m in (1, 10, BATCHES)]
     levels = []
     for d in DIMENSIONS:
         for scale in SCALES:
@@ -39,6 +40,8 @@ def compute(work: Work) -> Result:
         (
             Table("bands", "Half-width of the three-sigma band", ("Statistic",), tuple(cells),
                   digits=".5f"),
+            Table("e-variance", "Variance of E_m, α = 0.99, E_0 = 0", ("Batches",),
+                  tuple(variances), digits=".3e", against="as printed"),
             Table("liberal", "P(SMMD² > 2.0) under N(0, I), n = 100, from the null law",
                   ("Dimension",), tuple(levels), digits=".4f"),
         ),
@@ -46,12 +49,24 @@ def compute(work: Work) -> Result:
         notes=(
             f"3·√(0.01/1.99) = {3 * math.sqrt(0.01 / 1.99):.5f}; the paper cut the digits after "
             "0.212 instead of rounding.",
-            "For finite m the variance of E_m has the factor 1 − α^(2m); the paper prints 2m + 2.",
+            "The variance of E_m is (1 − α)/(1 + α) times 1 − α^(2m); the paper prints 2m + 2 in "
+            "the exponent.  The limit, and with it the band, is not affected.",
         ),
     )  # fmt: skip
 
 
+def _e_variance(m: int) -> Cell:
+    """Of our E-statistic, whose band is 3σ wide, beside the paper's formula."""
+    e = EStatistic(momentum=MOMENTUM)
+    for _ in range(m):
+        e.update(0.0)
+    printed = (1 - MOMENTUM ** (2 * m + 2)) * (1 - MOMENTUM) / (1 + MOMENTUM)
+    return Cell((f"m={m}",), "variance", (e.band(3)[1] / 3) ** 2, 0.0, printed, 0.0)
+
+
 def reason(cell: Cell) -> str:
+    if cell.column == "variance":
+        return "the exponent is 2m: at m = 1 the variance is that of (1 − α)S, (1 − α)²"
     return "the paper cut the digits instead of rounding" if cell.row == ("E",) else ""
 
 
@@ -62,4 +77,5 @@ ITEM = Item(
     about="The three-sigma bands as printed, and the level of the easy threshold 2.0.",
     compute=compute,
     reason=reason,
+    recipe=2,
 )

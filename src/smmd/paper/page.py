@@ -69,8 +69,8 @@ def _document(found: Found, pictures: Mapping[str, bytes]) -> Iterator[Block]:
     differ = [cell for cell in compared if not cell.agrees]
     yield Text(
         f"{len(compared) - len(differ)} of {len(compared)} numbers that can be compared agree "
-        f"within {SIGMAS:g} standard errors of the difference; by chance alone some "
-        f"{len(compared) * math.erfc(SIGMAS / math.sqrt(2.0)):.0f} would not."
+        f"within {SIGMAS:g} standard errors of the difference; by chance alone about "
+        f"{len(compared) * math.erfc(SIGMAS / math.sqrt(2.0)):.1f} would not."
     )
     yield Text(
         "In each cell ours stands first, with its standard error; below it, after ≈ if the two "
@@ -127,7 +127,7 @@ def _differences(found: Found) -> Iterator[Block]:
                         Entry(", ".join((*cell.row, cell.column))),
                         Entry(number(cell.ours, table.digits)),
                         Entry(number(cell.paper, table.digits)),
-                        Entry(f"{cell.z:+.1f}".replace("-", "−")),
+                        Entry(_sigmas(cell.z)),
                         Entry(item.reason(cell) or "not known", kind="wide"),
                     )
                 )
@@ -136,6 +136,10 @@ def _differences(found: Found) -> Iterator[Block]:
         return
     headers = ("Item", "Cell", "Ours", "Beside it", "Standard errors", "Why")
     yield Grid(headers, tuple(rows))
+
+
+def _sigmas(z: float) -> str:
+    return f"{z:+.1f}".replace("-", "−") if math.isfinite(z) else "both exact"
 
 
 def _section(item: Item, result: Result, pictures: Mapping[str, bytes]) -> Iterator[Block]:
@@ -182,7 +186,7 @@ def _entry(cell: Cell, table: Table, bold: bool) -> Entry:
         rest += f" ± {number(cell.paper_error, table.digits)}"
     if cell.z is None:
         return Entry(main, rest, bold=bold, hint=cell.note)
-    hint = f"{cell.z:+.1f} standard errors" + (f"; {cell.note}" if cell.note else "")
+    hint = f"{_sigmas(cell.z)} standard errors" + (f"; {cell.note}" if cell.note else "")
     return Entry(main, rest, "yes" if cell.agrees else "no", bold, hint)
 
 

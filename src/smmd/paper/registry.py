@@ -13,6 +13,7 @@ from smmd.paper import (
     optimal_shift,
     outlier_delta,
     outliers,
+    random_encoders,
     thresholds,
     variance_curve,
     violin,
@@ -32,6 +33,7 @@ ITEMS: tuple[Item, ...] = (
     outliers.ITEM,
     wae.ITEM,
     codenorm_removal.ITEM,
+    random_encoders.ITEM,
     thresholds.ITEM,
 )
 

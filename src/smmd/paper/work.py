@@ -41,6 +41,8 @@ class Sizes:
     thresholds: int = 10_000
     shifts: int = 20
     deltas: int = 10_000
+    #: Samples of Gaussian codes.
+    encoder_codes: int = 2_000
     #: Auto-encoders trained for each dimension, for how many epochs, and samples from each.
     encoders: int = 3
     encoder_epochs: int = 20
@@ -64,9 +66,10 @@ FULL = Sizes(
     thresholds=40_000,
     shifts=30,
     deltas=40_000,
+    encoder_codes=4_000,
     encoders=5,
-    encoder_epochs=30,
-    encoder_repeats=2_000,
+    encoder_epochs=20,
+    encoder_repeats=1_000,
     waes=10,
     wae_preset="paper",
     removal_epochs=6,
