@@ -7,6 +7,7 @@ differences, so nothing is lost far from the origin; a block's differences are t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from smmd import closed_form
@@ -48,13 +49,11 @@ def by_row_blocks(block: Callable[[Array], Array], like: Array, rows: Array, col
         parts = jax.lax.map(jax.checkpoint(lambda i: block(xp.minimum(i, m - 1))), index)
         parts = xp.moveaxis(parts, 0, -2)
         return parts.reshape(*parts.shape[:-2], count * size)[..., :m]
+    run = block
     if kind(like) == "torch" and like.requires_grad:
         from torch.utils.checkpoint import checkpoint
 
-        def run(index: Array) -> Array:
-            return checkpoint(block, index, use_reentrant=False)
-    else:
-        run = block
+        run = partial(checkpoint, block, use_reentrant=False)
     index = _arange(xp, like, m)
     return xp.concat([run(index[i : i + size]) for i in range(0, m, size)], axis=-1)
 

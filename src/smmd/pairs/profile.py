@@ -89,7 +89,7 @@ def series_profile(
     spread = np.sqrt(mass @ (exact - mass @ exact) ** 2)
     best, best_c = given, c
     for wider in (1.0, 2.0, 4.0, 6.0):  # in few dimensions a slower map needs fewer terms
-        short = _shortest(_refit(given, c, wider * c), tolerance * spread)
+        short = _shortest(_refit(given, c, wider * c), tolerance * float(spread))
         if len(short) < len(best):
             best, best_c = short, wider * c
 
@@ -117,7 +117,7 @@ def _refit(series: Array, old_c: float, c: float) -> Array:
         x = c * (1.0 - w) * (1.0 + w) / (w * w)
         return _drop(x, old_c, series) / ((1.0 - w) * (1.0 + w))
 
-    return np.asarray(chebyshev.chebinterpolate(of_node, 80))
+    return np.asarray(chebyshev.chebinterpolate(of_node, 80))  # type: ignore[type-var]
 
 
 def _shortest(series: Array, tolerance: float) -> Array:

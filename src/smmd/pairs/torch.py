@@ -51,7 +51,8 @@ def pair_sum_operator(
         found = _on_cpu(z, None, decode(name, numbers, tensor), gradient)
     if found is None:
         radial, work = decode(name, numbers, widths), _work(z)
-        slope = dense.pair_gradient(work, radial).to(z.dtype) if gradient else None
+        slope = dense.pair_gradient(work, radial) if gradient else None
+        slope = None if slope is None else arrays.saturating_cast(slope, z.dtype)
         found = dense.pair_sum(work, radial), slope
     return found[0], z.new_empty(0) if found[1] is None else found[1]
 
@@ -77,7 +78,10 @@ def _on_cpu(
         y = cols.detach().numpy()
         total, slope = blocks.cross_sum(x, y, radial, gradient=gradient, single=single)
     value = torch.from_numpy(np.asarray(total))
-    return value, None if slope is None else torch.from_numpy(slope).to(z.dtype)
+    if slope is None:
+        return value, None
+    # Saturated, because a value beyond float32 hands back a slope of 0, and 0·∞ is no number.
+    return value, arrays.saturating_cast(torch.from_numpy(slope), z.dtype)
 
 
 @pair_sum_operator.register_fake

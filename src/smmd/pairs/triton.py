@@ -86,8 +86,12 @@ def _exponentials(
     kind = "gaussian" if terms == 1 else "mixture"
     none = (0.0, 0.0)
     kernel = Kernel(kind, a, offset, weight, base, terms, int(batches > 1), bases, none[:1], none)
-    if kind == "mixture" and not any(isinstance(v, Tensor) for v in given):
-        tables = [_constant(mixture_numbers(*given, r), device, torch.float32) for r in (0, 1)]
+    numbers = [v for v in given if not isinstance(v, Tensor)]
+    if kind == "mixture" and len(numbers) == len(given):
+        tables = [
+            _constant(mixture_numbers(*numbers, relative=r), device, torch.float32)
+            for r in (False, True)
+        ]
         kernel = kernel._replace(tables=(tables[0], tables[1]))
     return kernel
 
@@ -157,6 +161,7 @@ def _sums(
     else:
         chosen = tiles or choose_tiles(batches, m, n, d, gradient)
         parts = gram_sums(rows, cols, kernel, row_start, symmetric, gradient, chosen)
+        assert parts.pairs is not None
         part, grad = parts.pairs, parts.pulls
         if grad is not None:
             grad = grad[0] if grad.shape[0] == 1 else grad.sum(0)

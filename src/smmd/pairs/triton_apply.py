@@ -34,22 +34,32 @@ def factor_of(a, weight, at, factor_profile, KIND: tl.constexpr):
         return factor_profile
 
 
-@triton.jit(do_not_specialize=["m", "n", "first_row", "batch_step", "tiles", "chunks", "splits"])
+@triton.jit(
+    do_not_specialize=[
+        "m", "n", "first_row", "batch_step", "tiles", "chunks", "cuts", "per_cut", "splits",
+        "out_first", "out_rows", "out_step",
+    ]
+)  # fmt: skip
 def apply_weights(
-    weights, grad_weight, z, rows, centre, a, weight, factor_profile, grad,
-    m, n, first_row, strip, stride, batch_step, tiles, chunks, splits,
+    weights, grad_weight, z, rows, centre, a, weight, factor_profile, out,
+    m, n, first_row, strip, stride, batch_step, tiles, chunks, cuts, per_cut, splits,
+    out_first, out_rows, out_step,
     KIND: tl.constexpr, PASSES: tl.constexpr, D: tl.constexpr, DZ: tl.constexpr,
     DG: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, SECTION: tl.constexpr,
 ):  # fmt: skip
     """The gradient of a strip of rows from its weights: weights·z − (Σ weights) z_i.
 
-    Matrix units truncate when they add: every SECTION columns their sum moves to a rounded one.
+    Programs: batches × cuts × chunks × tiles.  A cut is a range of ``per_cut`` column tiles,
+    whose part of the gradient goes to a place of its own.  Matrix units truncate when they add:
+    every SECTION columns their sum moves to a rounded one.
     """
     program = tl.program_id(0)
     tile_i = program % tiles
     rest = program // tiles
     chunk = rest % chunks
-    b = (rest // chunks).to(tl.int64)
+    rest = rest // chunks
+    cut = rest % cuts
+    b = (rest // cuts).to(tl.int64)
     at_strip = tile_i * BM + tl.arange(0, BM)
     i = first_row + at_strip
     live_i = (i < m) & (at_strip < strip)
@@ -57,10 +67,12 @@ def apply_weights(
     k = chunk * DG + tl.arange(0, DG)
     w = weights + (b * strip + at_strip.to(tl.int64))[:, None] * stride + j[None, :]
     at_z = z + b * n * (2 * DZ) + j[:, None] * (2 * DZ) + k[None, :]
+    begin = cut * per_cut * BN
+    end = tl.minimum(begin + per_cut * BN, n)
     total = tl.zeros((BM, DG), tl.float32)
-    for section in range(0, n, SECTION):
+    for section in range(begin, end, SECTION):
         pull = tl.zeros((BM, DG), tl.float32)
-        for j0 in range(section, tl.minimum(section + SECTION, n), BN):
+        for j0 in range(section, tl.minimum(section + SECTION, end), BN):
             live_j = j0 + j < n
             first = tl.load(w + j0)
             at = at_z + tl.cast(j0, tl.int64) * (2 * DZ)
@@ -69,8 +81,8 @@ def apply_weights(
                 pull = rounded_dot(first, tl.load(at + DZ, mask=live_j[:, None], other=0.0), pull)
         total += pull
     pull_weight = tl.zeros((BM,), tl.float32)
-    for cut in range(splits):
-        at_weight = grad_weight + (b * splits + cut) * strip + at_strip
+    for part in range(tl.where(cut == 0, splits, 0)):
+        at_weight = grad_weight + (b * splits + part) * strip + at_strip
         pull_weight += tl.load(at_weight, mask=live_i, other=0.0)
     live = live_i[:, None] & (k < D)[None, :]
     at_i = b * m + i.to(tl.int64)
@@ -78,4 +90,5 @@ def apply_weights(
     own -= tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float32)[None, :]
     factor = factor_of(a, weight, b * batch_step, factor_profile, KIND)
     g = (total - pull_weight[:, None] * own) * factor
-    tl.store(grad + at_i[:, None] * D + k[None, :], g, mask=live)
+    at_out = cut.to(tl.int64) * out_step + (b * out_rows + (i - out_first).to(tl.int64)) * D
+    tl.store(out + at_out[:, None] + k[None, :], g, mask=live)

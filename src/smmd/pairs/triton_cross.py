@@ -94,9 +94,12 @@ def cross_terms(r2, numbers, first, second, KIND: tl.constexpr):
 
 @triton.jit
 def saturated(x, LIMIT: tl.constexpr):
-    """What is beyond the range of the answer's type becomes its largest number."""
+    """What is beyond the range of the answer's type becomes its largest number; in float32.
+
+    (From there the store converts: not every Triton goes from float64 to half precision.)
+    """
     x = tl.maximum(x, -LIMIT, propagate_nan=tl.PropagateNan.ALL)
-    return tl.minimum(x, LIMIT, propagate_nan=tl.PropagateNan.ALL)
+    return tl.minimum(x, LIMIT, propagate_nan=tl.PropagateNan.ALL).to(tl.float32)
 
 
 @triton.jit(do_not_specialize=["parts", "cross_parts", "count", "all_rows", "tiles", "splits"])

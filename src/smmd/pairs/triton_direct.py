@@ -142,8 +142,9 @@ def direct(
         result = result * pair_scale + own
         factor *= pair_scale.to(tl.float32)
     if LIMIT > 0.0:
-        result = saturated(result + tl.load(numbers), LIMIT)
-    tl.store(part + program, result)
+        tl.store(part + program, saturated(result + tl.load(numbers), LIMIT))
+    else:
+        tl.store(part + program, result)
     if GRAD:
         g = (pull - tl.sum(pull_weight, 1)[:, None] * x) * factor
         if CROSS != ABSENT:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,7 @@ from smmd.pairs.triton_apply import apply_weights
 from smmd.pairs.triton_cross import ABSENT
 from smmd.pairs.triton_gram import FUSED, NONE, STORED, gram
 from smmd.pairs.triton_launch import KINDS, launch, table_of, traits_of
-from smmd.pairs.triton_plan import NO_CROSS, Cross, Kernel, Parts, Tiles, power_of_two
+from smmd.pairs.triton_plan import NO_CROSS, Cross, Kernel, Parts, Tiles, column_cuts, power_of_two
 from smmd.pairs.triton_split import split
 
 
@@ -197,41 +199,89 @@ def gram_sums(
             num_stages=cut.stages,
         )
         if mode == STORED.value:
-            row_tiles = -(-here * cut.rows // 128)
-            applied = (
-                weights,
-                weight_sums,
-                columns[2],
-                rows,
-                centre,
-                kernel.a,
-                kernel.weight,
-                factor,
-                grad,
-                m,
-                n,
-                s * strip,
-                strip,
-                stride,
-                kernel.batch_step,
-                row_tiles,
-                chunks,
-                splits,
-            )
-            launch(
-                apply_weights,
-                batches * chunks * row_tiles,
-                traits,
-                applied,
-                KIND=kind,
-                PASSES=cut.passes,
-                D=d,
-                DZ=z_width,
-                DG=span,
-                BM=128,
-                BN=64,
-                SECTION=16384,
-                num_warps=8,
-                num_stages=3,
-            )
+            first = s * strip
+            into = _Strip(weights, weight_sums, grad, first, min(strip, m - first), here, splits)
+            _apply(into, columns[2], rows, centre, kernel, factor, cut, (z_width, span, chunks, n))
     return Parts(part, grad, *cross_terms)
+
+
+class _Strip(NamedTuple):
+    """A strip's weights, and where its gradient goes."""
+
+    weights: Tensor
+    sums: Tensor
+    grad: Tensor  # (1, B, m, d)
+    first: int
+    rows: int
+    tiles: int
+    splits: int
+
+
+def _apply(
+    strip: _Strip,
+    z: Tensor,
+    rows: Tensor,
+    centre: Tensor,
+    kernel: Kernel,
+    factor: float,
+    cut: Tiles,
+    sizes: tuple[int, int, int, int],
+) -> None:
+    """The gradient of a strip: few programs would be left idle by its rows alone, so that ranges
+
+    of columns go side by side, and their parts are added up.
+    """
+    z_width, span, chunks, n = sizes
+    batches, m, d = rows.shape
+    height, stride = strip.weights.shape[1:]
+    programs = batches * chunks * strip.tiles
+    column_tiles = -(-n // cut.columns)
+    per_cut = -(-column_tiles // column_cuts(programs, n))
+    cuts = -(-column_tiles // per_cut)
+    out, first, out_rows = strip.grad, 0, m
+    if cuts > 1:
+        first, out_rows = strip.first, strip.rows
+        out = torch.empty((cuts, batches, out_rows, d), dtype=torch.float32, device=rows.device)
+    arguments = (
+        strip.weights,
+        strip.sums,
+        z,
+        rows,
+        centre,
+        kernel.a,
+        kernel.weight,
+        factor,
+        out,
+        m,
+        n,
+        strip.first,
+        height,
+        stride,
+        kernel.batch_step,
+        strip.tiles,
+        chunks,
+        cuts,
+        per_cut,
+        strip.splits,
+        first,
+        out_rows,
+        batches * out_rows * d if cuts > 1 else 0,
+    )
+    launch(
+        apply_weights,
+        programs * cuts,
+        traits_of(rows, kernel),
+        arguments,
+        KIND=KINDS[kernel.kind],
+        PASSES=cut.passes,
+        D=d,
+        DZ=z_width,
+        DG=span,
+        BM=cut.rows,
+        BN=cut.columns,
+        SECTION=16384,
+        num_warps=8,
+        num_stages=3,
+    )
+    if cuts > 1:
+        torch.sum(out, 0, out=strip.grad[0, :, first : first + out_rows])

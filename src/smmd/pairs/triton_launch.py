@@ -142,7 +142,7 @@ def direct_sums(
         D=d,
         DP=max(16, power_of_two(d)),
         BM=block,
-        BN=64 if n <= 64 else 128,
+        BN=min(64 if n <= 64 else 128, 4096 // block),  # more would not fit the registers
         num_warps=warps,
         num_stages=3,
     )
@@ -162,7 +162,10 @@ def finished(parts: Parts, z: Tensor, cross: Cross, gradient: bool) -> tuple[Ten
     grad, tiles, width, block, splits = None, 1, 1, 1, 0
     if gradient:
         assert parts.pulls is not None
-        grad = torch.empty(z.shape, dtype=torch.float32, device=z.device)
+        if parts.pulls.shape[0] == 1:
+            grad = parts.pulls[0]  # in place
+        else:
+            grad = torch.empty(z.shape, dtype=torch.float32, device=z.device)
         width = power_of_two(d)
         block = max(1, 2048 // width)
         tiles, splits = -(-n // block), parts.pulls.shape[0]

@@ -174,6 +174,7 @@ def mixture_numbers(
     offset: Sequence[float],
     weight: Sequence[float],
     base: Sequence[float],
+    *,
     relative: bool,
 ) -> tuple[float, ...]:
     """What ``mixture_table`` writes, computed on the host for a kernel that stays the same."""

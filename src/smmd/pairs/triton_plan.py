@@ -74,19 +74,29 @@ def prefers_differences(batches: int, m: int, n: int, d: int) -> bool:
     return d <= 64 and n * d <= 25_000 and (n <= 1024 or batches * m * n * (3 * d + 10) < 1e9)
 
 
+#: Programs of one wave: the multiprocessors of an H100 or H200, each of which holds one.
+WAVE = 132
+
+
 def choose_tiles(batches: int, m: int, n: int, d: int, gradient: bool) -> Tiles:
     """Tile sizes that were fastest on an H200 (``benchmarks/gpu.py --sweep``)."""
     strip = 0
     if not gradient:
         rows, columns, warps, stages = (128, 64, 4, 3) if d <= 64 else (128, 64, 8, 3)
-    elif d <= 64:
-        rows, columns, warps, stages = 128, 64, 8, 3
     else:
         rows, columns, warps, stages = 128, 64, 8, 3
-        strip = min(2048, max(128, (1 << 24) // (n * batches) // 128 * 128))
+        if d > 64:  # 16 MB of weights at a time
+            strip = min(2048, max(128, (1 << 23) // (n * batches) // 128 * 128))
     row_tiles = -(-min(m, strip or m) // rows) * batches
     column_tiles = -(-n // columns)
-    splits = min(-(-1056 // row_tiles), max(1, column_tiles // 8))
+    # Eight column tiles or more for each program, or fewer where that would leave units idle.
+    splits = max(1, column_tiles // 8, min(column_tiles // 2, WAVE // row_tiles))
+    splits = min(splits, -(-8 * WAVE // row_tiles))
     if gradient:  # truncated additions of the gradient: not more than 32768 columns in sequence
         splits = max(splits, -(-n // 32768))
     return Tiles(rows, columns, warps, stages, splits, 2 if strip else 3, strip=strip)
+
+
+def column_cuts(programs: int, n: int) -> int:
+    """How many ranges of columns ``apply_weights`` takes side by side, to fill a wave."""
+    return max(1, min(WAVE // programs, n // 1024))

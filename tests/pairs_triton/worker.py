@@ -1,0 +1,206 @@
+"""Triton's kernels in its interpreter against float64: writes every case's errors to a file.
+
+``test_kernels`` runs this in a process of its own: Triton reads TRITON_INTERPRET when imported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import smmd
+from smmd import measure, pairs
+from smmd.pairs import gpu, ranks, triton
+from smmd.pairs.triton import Tiles
+from smmd.pairs.triton_plan import choose_tiles, column_cuts
+
+KERNELS = {
+    "narrow": smmd.Gaussian(1 / 8),
+    "narrower": smmd.Gaussian(1 / 32),
+    "wide": smmd.Gaussian(1e3),
+    "scales": smmd.MultiScale((1 / 16, 1 / 8, 1 / 4)),
+    "imq": smmd.IMQ(),
+    "sliced": smmd.Sliced(),
+    "adaptive": smmd.Adaptive(),
+}
+#: How large samples are cut, small enough for small samples to be cut: gradient at once, weights
+#: stored in strips, both with several programs a row.
+FUSED = Tiles(32, 32, 4, 3, 3, 3, 32)
+STRIPS = Tiles(32, 32, 4, 3, 2, 2, 32, 64)
+TILES = {"direct": None, "fused": FUSED, "strips": STRIPS}
+FIXED = ("narrow", "narrower", "wide", "scales", "imq", "sliced")
+#: Paths and samples, whose n and d fit no tile.
+CASES = [
+    ("direct", (2, 1), ("narrow", "wide", "imq")),
+    ("direct", (41, 3), FIXED),
+    ("direct", (130, 8), ("narrow",)),
+    ("fused", (41, 3), ("narrow",)),
+    ("fused", (130, 8), FIXED),
+    ("fused", (97, 33), ("narrow", "sliced")),
+    ("strips", (130, 8), ("narrow",)),
+    ("strips", (97, 65), FIXED),
+]
+
+
+def points(n: int, d: int, *batch: int) -> Tensor:
+    """Not quite standard normal, and off the origin."""
+    generator = torch.Generator().manual_seed(n + d)
+    return 1.1 * torch.randn(*batch, n, d, generator=generator) + 0.3
+
+
+def exact(z: Tensor, kernel: Any, **how: Any) -> tuple[Tensor, Tensor]:
+    """Value and gradient in float64, by blocks of NumPy."""
+    leaf = z.double().requires_grad_()
+    value = smmd.mmd2(leaf, kernel, **how) if how else smmd.smmd(leaf, kernel=kernel)
+    (slope,) = torch.autograd.grad(value.sum(), leaf)
+    return value.detach(), slope
+
+
+def errors(found: tuple[Tensor, Tensor | None], truth: tuple[Tensor, Tensor]) -> dict[str, float]:
+    """Of the value, in null standard deviations; of the gradient, relative to its norm."""
+    value, slope = found
+    largest = float(((value.double() - truth[0]) / truth[0].abs().clamp(min=1.0)).abs().max())
+    answer = {"value": largest}
+    if slope is not None:
+        scale = truth[1].norm().clamp(min=1e-300)
+        answer["gradient"] = float((slope.double() - truth[1]).norm() / scale)
+    return answer
+
+
+def through_autograd(z: Tensor, kernel: Any, **how: Any) -> tuple[Tensor, Tensor]:
+    """As a user calls it."""
+    leaf = z.clone().requires_grad_()
+    with pairs.use("triton"):
+        value = smmd.mmd2(leaf, kernel, **how) if how else smmd.smmd(leaf, kernel=kernel)
+        (slope,) = torch.autograd.grad(value.sum(), leaf)
+    return value.detach(), slope
+
+
+def statistic(z: Tensor, kernel: Any, tiles: Tiles | None, gradient: bool) -> Any:
+    """One statistic on a given path."""
+    n, d = z.shape[-2:]
+    form = measure._fixed_terms(kernel, n, d, True, False, measure._LARGEST_LOG["float64"])
+    prepared = gpu._prepared(
+        form.pair, form.cross, float(form.constant), n, d, torch.device("cpu"), True
+    )
+    return triton.statistic(z[None], prepared, gradient=gradient, tiles=tiles)
+
+
+def paths() -> Iterator[tuple[str, dict[str, float]]]:
+    """Every kernel on every path, value and gradient, and value alone."""
+    for path, (n, d), names in CASES:
+        z = points(n, d)
+        for name in names:
+            truth = exact(z, KERNELS[name])
+            value, slope = statistic(z, KERNELS[name], TILES[path], True)
+            found = errors((value, slope[0]), truth)
+            if path != "strips":
+                alone, _ = statistic(z, KERNELS[name], TILES[path], False)
+                found["alone"] = errors((alone, None), truth)["value"]
+            yield f"{path} {n}x{d} {name}", found
+
+
+def uses() -> Iterator[tuple[str, dict[str, float]]]:
+    """What reaches the kernels in other ways than a plain sample in float32."""
+    narrow = KERNELS["narrow"]
+    for name in ("adaptive", "scales"):
+        z = points(29, 3, 2, 3)
+        yield f"batch {name}", errors(through_autograd(z, KERNELS[name]), exact(z, KERNELS[name]))
+    z = points(37, 4)
+    how = {"unbiased": False}
+    found, truth = through_autograd(z, narrow, **how), exact(z, narrow, **how)
+    spread = smmd.null_variance(37, 4, narrow, unbiased=False) ** 0.5
+    yield "biased", errors((found[0] / spread, found[1]), (truth[0] / spread, truth[1]))
+    for dtype in (torch.float16, torch.bfloat16):
+        z = points(33, 5).to(dtype)
+        value, slope = through_autograd(z.float(), narrow)
+        half = through_autograd(z, narrow)
+        assert half[0].dtype == half[1].dtype == dtype
+        # The answer is rounded to the type of the data, nothing else is.
+        yield f"type {dtype}", errors(half, (value.double(), slope.double()))
+    far = points(50, 3) + 1000.0
+    yield "far away", errors(through_autograd(far, narrow), exact(far, narrow))
+    z = points(24, 3)
+    leaf = z.clone().requires_grad_()
+    with pairs.use("triton"):
+        (slope,) = torch.autograd.grad(smmd.smmd(leaf), leaf, create_graph=True)
+        (bend,) = torch.autograd.grad((slope * z).sum(), leaf)
+    twin = z.double().requires_grad_()
+    (slope64,) = torch.autograd.grad(smmd.smmd(twin), twin, create_graph=True)
+    (bend64,) = torch.autograd.grad((slope64 * z.double()).sum(), twin)
+    yield "second derivative", errors((bend64.sum() * 0.0, bend), (bend64.sum() * 0.0, bend64))
+
+
+def rows_against_columns() -> Iterator[tuple[str, dict[str, float]]]:
+    """Some rows against all, as ranks sum them; at last in strips and ranges of columns."""
+    import array_api_compat.torch as xp
+
+    wide = choose_tiles(1, 150, 2100, 65, True)._replace(strip=128)
+    assert column_cuts(2, 2100) == 2
+    for name, tiles, (n, d), (start, stop) in (
+        ("direct", None, (70, 3), (11, 52)),
+        ("fused", FUSED, (70, 3), (11, 52)),
+        ("strips", STRIPS, (70, 3), (11, 52)),
+        ("strips cut", wide, (2100, 65), (1940, 2090)),
+    ):
+        z = points(n, d)
+        form = measure._fixed_terms(KERNELS["narrow"], n, d, True, False, 680.0)
+        count = n * (n - 1)
+        kernel = triton._kernel(form.pair, d, z.device)
+        value, pull = triton._sums(z[None, start:stop], z[None], kernel, start, False, True, tiles)
+        leaf = z[start:stop].double().requires_grad_()
+        values = form.pair.value(xp, (leaf[:, None] - z.double()).square().sum(-1))
+        own = torch.arange(stop - start)
+        total = values.index_put((own, start + own), torch.zeros(1).double()).sum()
+        (slope,) = torch.autograd.grad(total, leaf)
+        truth = (total.detach()[None] / count, 2.0 * slope / count)
+        yield f"rows {name}", errors((value / count, pull[0] / count), truth)
+
+    z, count = points(70, 3), 70 * 69
+    form = measure._fixed_terms(KERNELS["narrow"], 70, 3, True, False, 680.0)
+    twin = z.double().requires_grad_()
+    whole = pairs.pair_sum(twin, form.pair)
+    (slope,) = torch.autograd.grad(whole, twin)
+    parts = ((0, z[:40]), (1, z[40:]))
+    with pairs.use("triton"):
+        for gradient in (True, False):
+            found = [
+                ranks.pair_sum(part, z, form.pair, ranks.Ranks(None, here, (40, 30), gradient))
+                for here, part in parts
+            ]
+            total = (found[0][0] + found[1][0])[None] / count
+            pulls = torch.cat([pull for _, pull in found]) / count if gradient else None
+            truth = (whole.detach()[None] / count, slope / count)
+            yield f"ranks, gradient {gradient}", errors((total, pulls), truth)
+
+
+def bits() -> Iterator[tuple[str, dict[str, float]]]:
+    """The same input gives the same bits."""
+    z = points(130, 8)
+    for path in ("direct", "fused", "strips"):
+        first, second = (statistic(z, KERNELS["narrow"], TILES[path], True) for _ in range(2))
+        same = torch.equal(first[0], second[0]) and torch.equal(first[1], second[1])
+        yield f"bits {path}", {"value": 0.0 if same else math.inf}
+
+
+def main() -> None:
+    warnings.simplefilter("error")
+    torch.set_num_threads(1)
+    with pairs.use("triton"):
+        explained = smmd.explain(points(100, 3)).path, smmd.explain(points(3000, 65)).path
+    found = {"explained": explained}
+    for group in (paths(), uses(), rows_against_columns(), bits()):
+        found.update(group)
+    with open(sys.argv[1], "w") as file:
+        json.dump(found, file)
+
+
+if __name__ == "__main__":
+    main()
