@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from smmd import sigreg as sigreg
     from smmd import torch as torch
     from smmd import wae as wae
-    from smmd.normality import NormalityResult, diagnose, normality_test, power, threshold
+    from smmd.normality import NormalityResult, diagnose, normality_test, threshold
+    from smmd.normality.power import power
     from smmd.pairs import explain
 
 __version__ = "0.1.0"

@@ -44,11 +44,6 @@ def namespace(x: Array) -> Namespace:
     return xp
 
 
-def as_array(x: Any) -> Array:
-    """Lists, tuples, scalars and objects with ``__array__`` become NumPy arrays."""
-    return x if kind(x) else np.asarray(x)
-
-
 def device(x: Array) -> dict[str, Any]:
     """Keyword arguments that create another array beside ``x``."""
     return {"device": x.device} if kind(x) in ("torch", "cupy") else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from smmd import samples
-from smmd.arrays import Array, astype, is_concrete, namespace, saturating_cast, work_dtype
+from smmd.arrays import Array, astype, is_concrete, kind, namespace, saturating_cast, work_dtype
 
 #: How many numbers a block of rows may hold.
 _BLOCK_NUMBERS = 1 << 22
@@ -71,6 +71,11 @@ def effect_size(a: Any, b: Any) -> Array:
                 f"{tuple(values.shape)}"
             )
         samples.check_finite(values, name)
+    if kind(first) != kind(second) or first.shape[:-1] != second.shape[:-1]:
+        raise ValueError(
+            "a and b must be of one framework and, but for the last axis, one shape; got "
+            f"{kind(first)} {tuple(first.shape)} and {kind(second)} {tuple(second.shape)}"
+        )
     xp, work = namespace(first), work_dtype(first)
     means, spreads = [], []
     for values in (astype(first, work), astype(second, work)):

@@ -59,17 +59,9 @@ def as_table(x: Any, name: str = "x") -> Table:
     """Any supported kind of data as a ``Table``; NaN is allowed here, infinity is not judged."""
     if is_frame(x):
         return _from_frame(x, name)
-    if isinstance(x, np.ma.MaskedArray):
-        x = np.ma.filled(x.astype(np.float64), np.nan)
-    if isinstance(x, np.ndarray) and x.dtype.names:
+    x = samples.as_plain(x, name)
+    if arrays.kind(x) == "numpy" and x.dtype.names:
         return _from_records(x, name)
-    if not arrays.kind(x):
-        try:
-            x = np.asarray(x)
-        except ValueError as error:
-            raise ValueError(f"{name} is not a table of numbers: its rows differ in length") from (
-                error
-            )
     if arrays.kind(x) == "numpy" and x.dtype == object:
         x = _from_objects(x, name)
     x = samples.as_floats(x, name)

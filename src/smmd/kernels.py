@@ -20,6 +20,9 @@ from smmd import closed_form, quadrature
 
 Profile = Literal["mixture", "imq", "sliced"]
 
+#: γ² = s·d with this s unless something else is asked for.
+DEFAULT_SCALE = 1 / 8
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -62,11 +65,17 @@ def as_kernel(kernel: Any) -> Kernel:
 
 def chosen(scale: float, adaptive: bool, kernel: Kernel | None) -> Kernel:
     """The kernel meant by the arguments ``scale``, ``adaptive`` and ``kernel`` of ``smmd``."""
+    if isinstance(scale, Kernel):
+        raise TypeError(f"scale must be a number, got {scale!r}; pass it as kernel={scale!r}")
     if kernel is None:
         return Adaptive(scale) if adaptive else Gaussian(scale)
     if adaptive:
         raise ValueError(
             "adaptive=True and kernel=... exclude each other; use smmd.Adaptive(scale)"
+        )
+    if scale != DEFAULT_SCALE:
+        raise ValueError(
+            f"scale={scale!r} and kernel={kernel!r} exclude each other; give the kernel its scale"
         )
     return as_kernel(kernel)
 
@@ -113,7 +122,7 @@ class _Width(Kernel):
         return f"{type(self).__name__}(scale={self._scale()!r})"
 
     def _scale(self) -> float:
-        return 1 / 8 if self.scale is None else float(self.scale)
+        return DEFAULT_SCALE if self.scale is None else float(self.scale)
 
     def gamma2(self, d: int) -> float:
         """The squared width γ² in dimension d."""
@@ -155,7 +164,7 @@ class Adaptive(Kernel):
     ``null_variance``, mean‖z‖² takes its value under N(0, I), which is d.
     """
 
-    scale: float = 1 / 8
+    scale: float = DEFAULT_SCALE
     adaptive = True
 
     def __post_init__(self) -> None:

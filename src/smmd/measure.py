@@ -80,7 +80,7 @@ def smmd(
     adaptive : bool
         γ² = s·mean‖z_i‖² instead, without gradient: for codes that are not normalized.
     kernel : Kernel, optional
-        Any kernel, in place of ``scale`` and ``adaptive``.
+        Any kernel, in place of ``scale`` and ``adaptive``, which must then be left out.
     var : array, optional
         Variances of a random encoder.  They smooth the sample, so that the null variance of the
         result is below one.
@@ -115,11 +115,7 @@ def mmd2_two_sample(z: Any, y: Any, kernel: Kernel = Gaussian(), *, unbiased: bo
     """
     first = _take(z, None, unbiased)
     second = samples.take(y, minimum=2 if unbiased else 1, why=_why(unbiased), name="y")
-    if arrays.kind(first.z) != arrays.kind(second.z) or first.d != second.d:
-        raise ValueError(
-            f"z and y must be of one framework and dimension, got {arrays.kind(first.z)} "
-            f"{tuple(first.z.shape)} and {arrays.kind(second.z)} {tuple(second.z.shape)}"
-        )
+    samples.broadcast_batch(first, second, "z and y")
     radial = terms_for(as_kernel(kernel), first).pair
     xp = first.xp
     across = xp.sum(pairs.row_sums(first.z, second.z, radial), axis=-1)
@@ -136,7 +132,7 @@ def null_variance(n: int, d: int, kernel: Kernel = Gaussian(), *, unbiased: bool
     >>> f"{smmd.null_variance(100, 8) ** 0.5:.6f}"
     '0.000508'
     """
-    n, d = _counts(n, d, 2 if unbiased else 1)
+    n, d = _counts(n, d, unbiased)
     mixture = as_kernel(kernel).resolve(n, d)
     log_second = closed_form.log_null_second_moment(mixture, d)
     if unbiased:
@@ -153,7 +149,7 @@ def null_variance(n: int, d: int, kernel: Kernel = Gaussian(), *, unbiased: bool
 
 def null_mean(n: int, d: int, kernel: Kernel = Gaussian(), *, unbiased: bool = True) -> float:
     """The mean of MMD² under N(0, I_d): 0 for the unbiased estimator, (1 − E k)/n else."""
-    n, d = _counts(n, d, 2 if unbiased else 1)
+    n, d = _counts(n, d, unbiased)
     mixture = as_kernel(kernel).resolve(n, d)
     if unbiased:
         return 0.0
@@ -169,11 +165,7 @@ def witness(z: Any, at: Any, kernel: Kernel = Gaussian()) -> Array:
     """
     sample = samples.take(z, name="z")
     where = samples.take(at, name="at")
-    if arrays.kind(sample.z) != arrays.kind(where.z) or sample.d != where.d:
-        raise ValueError(
-            f"z and at must be of one framework and dimension, got {arrays.kind(sample.z)} "
-            f"{tuple(sample.z.shape)} and {arrays.kind(where.z)} {tuple(where.z.shape)}"
-        )
+    samples.broadcast_batch(sample, where, "z and at")
     xp = sample.xp
     terms = terms_for(as_kernel(kernel), sample)
     means = pairs.row_sums(where.z, sample.z, terms.pair) / sample.n
@@ -210,13 +202,9 @@ def _take(z: Any, var: Any, unbiased: bool) -> Sample:
     return samples.take(z, var, minimum=2 if unbiased else 1, why=_why(unbiased))
 
 
-def _counts(n: int, d: int, minimum: int) -> tuple[int, int]:
-    for name, value, least in (("n", n, minimum), ("d", d, 1)):
-        if isinstance(value, bool) or int(value) != value:
-            raise TypeError(f"{name} must be a whole number, got {value!r}")
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(n), int(d)
+def _counts(n: int, d: int, unbiased: bool) -> tuple[int, int]:
+    least = 2 if unbiased else 1
+    return samples.whole_number("n", n, least), samples.whole_number("d", d, 1)
 
 
 def terms_for(kernel: Kernel, sample: Sample, *, standardized: bool = False) -> Terms:

@@ -39,6 +39,9 @@ class Radial(Protocol):
     def encode(self) -> tuple[str, tuple[float, ...]]:
         """A name and numbers from which ``decode`` makes this function again."""
 
+    def __hash__(self) -> int:
+        """Equal functions are prepared once."""
+
 
 def _term(values: Any, q: int, ndim: int) -> Any:
     """The q-th of a list of numbers, or of the last axis of an array, ready to broadcast."""

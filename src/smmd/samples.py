@@ -5,10 +5,14 @@ Samples are arrays of shape (…, n, d): leading batch dimensions, then points, 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
-from smmd.arrays import Array, Namespace, as_array, astype, is_concrete, kind, namespace, work_dtype
+import numpy as np
+
+from smmd.arrays import Array, Namespace, astype, is_concrete, kind, namespace, work_dtype
 
 #: Squared distances of points within these bounds are finite in float64.
 _LARGEST = 1e150
@@ -36,10 +40,31 @@ class Sample:
         return int(self.z.shape[-1])
 
 
+def as_plain(x: Any, name: str) -> Array:
+    """``x`` as an array of its framework; whatever is none becomes a NumPy array.
+
+    What a masked array hides becomes NaN, so that it is noticed.
+    """
+    if isinstance(x, np.ma.MaskedArray):
+        return np.ma.filled(x.astype(np.float64), np.nan)
+    if kind(x) == "torch" and x.layout != sys.modules["torch"].strided:
+        raise TypeError(f"{name} is a sparse tensor ({x.layout}); pass {name}.to_dense()")
+    if kind(x) not in ("", "numpy"):
+        return x
+    if hasattr(x, "toarray"):
+        raise TypeError(f"{name} is a sparse {type(x).__name__}; pass {name}.toarray()")
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a table of numbers: its rows differ in length") from error
+
+
 def as_floats(x: Any, name: str) -> Array:
     """``x`` as a real floating array; integers and booleans become floats."""
-    x = as_array(x)
+    given, x = type(x).__name__, as_plain(x, name)
     xp, dtype = namespace(x), str(x.dtype)
+    if "float8" in dtype or "float4" in dtype:
+        raise TypeError(f"{name} is {dtype}, which only stores; convert it to float32 first")
     if "complex" in dtype:
         raise TypeError(
             f"{name} is complex ({dtype}); pass real coordinates, such as "
@@ -53,7 +78,32 @@ def as_floats(x: Any, name: str) -> Array:
 
             return x.to(torch.get_default_dtype())
         return astype(x, xp.asarray(0.0).dtype)
-    raise TypeError(f"{name} must hold real numbers, got dtype {dtype}")
+    raise TypeError(
+        f"{name} must hold real numbers, got {given} of dtype {dtype}"
+        + (f"; if all of them are numbers, pass {name}.astype(float)" if given == "ndarray" else "")
+    )
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """A count that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value // 1:
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)  # type: ignore[call-overload]
+
+
+def broadcast_batch(first: Sample, second: Sample, names: str) -> None:
+    """Refuse samples of different frameworks or dimensions, or whose batches do not broadcast."""
+    kinds = [kind(s.z) for s in (first, second)]
+    shapes = [tuple(s.z.shape) for s in (first, second)]
+    lengths = zip(shapes[0][-3::-1], shapes[1][-3::-1], strict=False)  # of the batches, from behind
+    fits = first.d == second.d and all(a == b or 1 in (a, b) for a, b in lengths)
+    if not fits or kinds[0] != kinds[1]:
+        raise ValueError(
+            f"{names} must be of one framework and dimension, with batches that broadcast; got "
+            f"{kinds[0]} {shapes[0]} and {kinds[1]} {shapes[1]}"
+        )
 
 
 def check_finite(x: Array, name: str) -> None:

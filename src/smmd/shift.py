@@ -86,9 +86,9 @@ def outlier_delta(z: Any, kernel: Kernel = Gaussian(), *, index: int = 0, to: An
     """
     sample = samples.take(z, minimum=2, why="moving one point among others", name="z")
     n, xp = sample.n, sample.xp
-    if not -n <= index < n:
+    if samples.whole_number("index", index, -n) >= n:
         raise ValueError(f"index must name one of the n={n} points, got {index}")
-    index %= n
+    index = int(index) % n
     terms = measure.terms_for(as_kernel(kernel), sample)
     rest = xp.concat([sample.z[..., :index, :], sample.z[..., index + 1 :, :]], axis=-2)
 
@@ -98,6 +98,18 @@ def outlier_delta(z: Any, kernel: Kernel = Gaussian(), *, index: int = 0, to: An
 
     change = affinity(sample.z[..., index, :])
     if to is not None:
-        change = change - affinity(arrays.astype(samples.as_floats(to, "to"), sample.z.dtype))
+        change = change - affinity(_destination(to, sample))
     change = (2.0 / n) * change
     return arrays.saturating_cast(change, sample.dtype)
+
+
+def _destination(to: Any, sample: samples.Sample) -> Array:
+    """Where the point goes, in the sample's working type."""
+    to = samples.as_floats(to, "to")
+    if arrays.kind(to) != arrays.kind(sample.z) or to.shape[-1:] != sample.z.shape[-1:]:
+        raise ValueError(
+            f"to must be a {arrays.kind(sample.z)} array of shape (..., {sample.d}), got a "
+            f"{arrays.kind(to)} array of shape {tuple(to.shape)}"
+        )
+    samples.check_finite(to, "to")
+    return arrays.astype(to, sample.z.dtype)
