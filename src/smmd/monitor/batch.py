@@ -163,7 +163,12 @@ def of_average(shape: Shape, third: float, fourth: float) -> Shape:
 
 def number_of(value: object) -> float:
     """``value`` as a finite float."""
-    number = float(value)  # type: ignore[arg-type]
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RuntimeError) as error:
+        shape = getattr(value, "shape", None)
+        got = type(value).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
+        raise TypeError(f"value must be one batch's SMMD², a number; got {got}") from error
     if not math.isfinite(number):
         raise ValueError(
             f"value must be finite, got {number}: the batch's SMMD² itself is not a number, "

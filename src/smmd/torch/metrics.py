@@ -21,7 +21,9 @@ class _Monitored(Metric):  # type: ignore[misc]
 
     higher_is_better = False
     is_differentiable = False
-    full_state_update = False
+    # A moving average is not the sum of its batches' own, which torchmetrics would else make of it
+    # where a metric is called rather than updated.
+    full_state_update = True
 
     def __init__(
         self, *, batch: monitor.Batch | None = None, shared: bool = False, **options: Any

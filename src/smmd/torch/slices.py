@@ -126,7 +126,7 @@ class SlicedLoss(nn.Module):
                 "SlicedLoss is in a part of the model that activation checkpointing runs again, "
                 "and would take other directions then: call it outside, or give resample=False"
             )
-        self.step = self.step + 1
+        self.step.add_(1)  # in place: a replayed CUDA graph goes on, too
 
     def _value(
         self, sums: Tensor, t: tuple[float, ...], p: tuple[float, ...], n: int, d: int
