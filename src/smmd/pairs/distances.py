@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from smmd.pairs.products import product
 
@@ -105,6 +104,8 @@ class Differences:
         self.pull = np.zeros(x.shape) if slopes else None
 
     def fill(self, rows: slice, cols: slice, out: np.ndarray) -> None:
+        from scipy.spatial.distance import cdist  # here, because it doubles the time of an import
+
         with np.errstate(over="ignore"):
             for x, y, g in zip(self.x[:, rows], self.y[:, cols], out, strict=True):
                 g[...] = cdist(x, y, "sqeuclidean")
