@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -129,17 +129,16 @@ def gram_sums(
     strips = -(-m // strip)
     parts = splits * -(-m // cut.rows)
     part = torch.empty((batches, parts), dtype=torch.float64, device=rows.device)
-    grad = weights = weight_sums = None
     stride = _padded(n)
-    mode = NONE.value
-    if gradient and cut.strip:
-        mode = STORED.value
-        grad = torch.empty((1, *rows.shape), dtype=torch.float32, device=rows.device)
+    grad, stored, mode = None, None, NONE.value
+    if gradient:
+        mode = STORED.value if cut.strip else FUSED.value
+        copies = 1 if cut.strip else splits
+        grad = torch.empty((copies, *rows.shape), dtype=torch.float32, device=rows.device)
+    if columns[2] is not None and cut.strip:
         weights = torch.empty((batches, strip, stride), dtype=torch.bfloat16, device=rows.device)
-        weight_sums = torch.empty((batches, splits, strip), dtype=torch.float32, device=rows.device)
-    elif gradient:
-        mode = FUSED.value
-        grad = torch.empty((splits, batches, m, d), dtype=torch.float32, device=rows.device)
+        sums = torch.empty((batches, splits, strip), dtype=torch.float32, device=rows.device)
+        stored = _Stored(weights, sums, columns[2], rows, centre, kernel, cut, span, chunks)
     kind = KINDS[kernel.kind]
     factor = 2.0 * kernel.inverse_c[0]
     traits = traits_of(rows, kernel)
@@ -148,7 +147,7 @@ def gram_sums(
         arguments = (
             *own[:2],
             *columns,
-            weights,
+            None if stored is None else stored.weights,
             rows,
             centre,
             kernel.a,
@@ -160,7 +159,7 @@ def gram_sums(
             factor,
             part,
             grad,
-            weight_sums,
+            None if stored is None else stored.sums,
             m,
             n,
             batches * m,
@@ -198,90 +197,82 @@ def gram_sums(
             num_warps=cut.warps,
             num_stages=cut.stages,
         )
-        if mode == STORED.value:
-            first = s * strip
-            into = _Strip(weights, weight_sums, grad, first, min(strip, m - first), here, splits)
-            _apply(into, columns[2], rows, centre, kernel, factor, cut, (z_width, span, chunks, n))
+        if stored is not None and grad is not None:
+            stored.apply(grad[0], s * strip, here)
     return Parts(part, grad, *cross_terms)
 
 
-class _Strip(NamedTuple):
-    """A strip's weights, and where its gradient goes."""
+@dataclass(frozen=True)
+class _Stored:
+    """Weights of a strip of rows at a time, to be multiplied with z."""
 
-    weights: Tensor
-    sums: Tensor
-    grad: Tensor  # (1, B, m, d)
-    first: int
-    rows: int
-    tiles: int
-    splits: int
+    weights: Tensor  # (B, strip, padded n)
+    sums: Tensor  # (B, splits, strip)
+    z: Tensor
+    rows: Tensor
+    centre: Tensor
+    kernel: Kernel
+    cut: Tiles
+    span: int
+    chunks: int
 
+    def apply(self, grad: Tensor, first: int, tiles: int) -> None:
+        """The gradient (B, m, d) of ``tiles`` row tiles from row ``first`` on.
 
-def _apply(
-    strip: _Strip,
-    z: Tensor,
-    rows: Tensor,
-    centre: Tensor,
-    kernel: Kernel,
-    factor: float,
-    cut: Tiles,
-    sizes: tuple[int, int, int, int],
-) -> None:
-    """The gradient of a strip: few programs would be left idle by its rows alone, so that ranges
-
-    of columns go side by side, and their parts are added up.
-    """
-    z_width, span, chunks, n = sizes
-    batches, m, d = rows.shape
-    height, stride = strip.weights.shape[1:]
-    programs = batches * chunks * strip.tiles
-    column_tiles = -(-n // cut.columns)
-    per_cut = -(-column_tiles // column_cuts(programs, n))
-    cuts = -(-column_tiles // per_cut)
-    out, first, out_rows = strip.grad, 0, m
-    if cuts > 1:
-        first, out_rows = strip.first, strip.rows
-        out = torch.empty((cuts, batches, out_rows, d), dtype=torch.float32, device=rows.device)
-    arguments = (
-        strip.weights,
-        strip.sums,
-        z,
-        rows,
-        centre,
-        kernel.a,
-        kernel.weight,
-        factor,
-        out,
-        m,
-        n,
-        strip.first,
-        height,
-        stride,
-        kernel.batch_step,
-        strip.tiles,
-        chunks,
-        cuts,
-        per_cut,
-        strip.splits,
-        first,
-        out_rows,
-        batches * out_rows * d if cuts > 1 else 0,
-    )
-    launch(
-        apply_weights,
-        programs * cuts,
-        traits_of(rows, kernel),
-        arguments,
-        KIND=KINDS[kernel.kind],
-        PASSES=cut.passes,
-        D=d,
-        DZ=z_width,
-        DG=span,
-        BM=cut.rows,
-        BN=cut.columns,
-        SECTION=16384,
-        num_warps=8,
-        num_stages=3,
-    )
-    if cuts > 1:
-        torch.sum(out, 0, out=strip.grad[0, :, first : first + out_rows])
+        They alone would leave most of the GPU idle, so ranges of columns go side by side, and
+        their parts are added up.
+        """
+        batches, m, d = self.rows.shape
+        n, strip = self.z.shape[1], self.weights.shape[1]
+        held = min(strip, m - first)
+        programs = batches * self.chunks * tiles
+        column_tiles = -(-n // self.cut.columns)
+        per_cut = -(-column_tiles // column_cuts(programs, n))
+        cuts = -(-column_tiles // per_cut)
+        out, out_first = grad, 0
+        if cuts > 1:
+            shape = cuts, batches, held, d
+            out, out_first = torch.empty(shape, dtype=grad.dtype, device=grad.device), first
+        arguments = (
+            self.weights,
+            self.sums,
+            self.z,
+            self.rows,
+            self.centre,
+            self.kernel.a,
+            self.kernel.weight,
+            2.0 * self.kernel.inverse_c[0],
+            out,
+            m,
+            n,
+            first,
+            strip,
+            self.weights.shape[2],
+            self.kernel.batch_step,
+            tiles,
+            self.chunks,
+            cuts,
+            per_cut,
+            self.sums.shape[1],
+            out_first,
+            out.shape[-2],
+            batches * held * d if cuts > 1 else 0,
+        )
+        launch(
+            apply_weights,
+            programs * cuts,
+            traits_of(self.rows, self.kernel),
+            arguments,
+            KIND=KINDS[self.kernel.kind],
+            PASSES=self.cut.passes,
+            D=d,
+            DZ=self.z.shape[2] // 2,
+            DG=self.span,
+            BM=self.cut.rows,
+            BN=self.cut.columns,
+            SECTION=16384,
+            num_warps=8,
+            num_stages=3,
+        )
+        if cuts > 1:
+            torch.sum(out, 0, out=grad[:, first : first + held])
