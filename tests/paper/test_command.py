@@ -87,3 +87,12 @@ def test_a_terminal_gets_one_line_that_changes():
     teller.show(item, "", 1.0)
     assert "50%, a part" in stream.getvalue()
     assert stream.getvalue().count("\n") == 1
+
+
+def test_an_interruption_is_told_without_a_traceback(tmp_path, capsys, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(request, "reproduce", interrupted)
+    assert module.main(["--item", "intervals", "--out", str(tmp_path), "--device", "cpu"]) == 130
+    assert "goes on where it was" in capsys.readouterr().out

@@ -51,9 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         training = False if asked.no_training else None
         names = request.chosen(asked.item, asked.full, training)
         print(request.run(asked.out, names, settings, sys.stdout))
-    except (ValueError, TypeError, ImportError, OSError) as error:
+    except (ValueError, TypeError, ImportError, OSError, ArithmeticError, RuntimeError) as error:
         print(f"python -m smmd.paper: error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

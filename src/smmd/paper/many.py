@@ -65,7 +65,7 @@ def two_sample(
 
 def at_once(device: str, d: int, n: int) -> int:
     """How many samples to hold at once: what caches like on a CPU, 1/2 GB of pairs on a GPU."""
-    pairs = 1 << (17 if device == "cpu" else 26)
+    pairs = 1 << (18 if device == "cpu" else 26)
     return max(1, min(pairs // (n * n), pairs // (n * d)))
 
 

@@ -59,8 +59,12 @@ def listing() -> Iterator[str]:
 def run(out: str, items: Sequence[str], asked: Settings, stream: TextIO | None = None) -> Path:
     """Compute and tell (by default on stderr); the page's path."""
     teller = Teller(stream or sys.stderr, len(items))
-    path = reproduce(out, items, asked, teller.show)
-    teller.end()
+    try:
+        path = reproduce(out, items, asked, teller.show)
+    except KeyboardInterrupt:
+        teller.say("interrupted: the same command goes on where it was")
+        raise
+    teller.say(f"{time.monotonic() - teller.start:.1f} s in all")
     return path
 
 
@@ -99,9 +103,9 @@ class Teller:
             words = f", {message}" if message else ""
             self._line(f"[{self.done + 1}/{self.items}] {item.name}: {share:4.0%}{words}", False)
 
-    def end(self) -> None:
-        """The last line."""
-        self._line(f"{time.monotonic() - self.start:.1f} s in all", True)
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self._line(text, True)
 
     def _line(self, text: str, last: bool) -> None:
         if self.live:
