@@ -54,6 +54,16 @@ def test_mistakes(smmd, tmp_path, capsys):
     assert "holds no results" in capsys.readouterr().err
 
 
+def test_what_fails_is_told_in_a_line(smmd, tmp_path, monkeypatch):
+    def failing(*args):
+        raise FloatingPointError("training diverged")
+
+    monkeypatch.setattr(request, "reproduce", failing)
+    status, _, err = smmd("--item", "intervals", "--out", tmp_path)
+    assert status == 1
+    assert err.splitlines()[-1] == "smmd: error: training diverged"
+
+
 def test_the_module_computes_without_the_command_line(tmp_path, capsys):
     assert module.main(["--item", "intervals", "--out", str(tmp_path), "--device", "cpu"]) == 0
     assert "intervals" in capsys.readouterr().out

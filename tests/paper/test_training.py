@@ -1,6 +1,7 @@
 """Items that train: many small networks at once, WAEs over seeds, a normalization folded away."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,11 @@ def settings(tmp_path_factory):
 
 def work(module, settings, tmp_path):
     return Work(module.ITEM.name, settings, tmp_path)
+
+
+def asking(module, settings, tmp_path):
+    """As the runner makes it."""
+    return Work(module.ITEM.name, settings, tmp_path, asked=module.ITEM.asked(settings))
 
 
 def test_networks_side_by_side_learn_each_for_itself():
@@ -89,7 +95,7 @@ def test_discrimination_of_codes(settings, tmp_path):
 
 
 def test_waes_over_seeds_and_their_pictures(settings, tmp_path):
-    result = wae.compute(work(wae, settings, tmp_path))
+    result = wae.compute(asking(wae, settings, tmp_path))
     table, seeds = result.table("wae"), result.table("wae-seeds")
     assert len(seeds.rows) == 6
     for version, column in (("code-norm", "kurtosis"), ("adaptive-plain", "test MSE")):
@@ -107,7 +113,7 @@ def test_waes_over_seeds_and_their_pictures(settings, tmp_path):
 
 def test_each_version_is_kept_by_itself(settings, tmp_path, monkeypatch):
     trained.runs(work(wae, settings, tmp_path), "code-norm", 0.0, 1.0)
-    asked = {"key": "k", "seed": 0}
+    asked = {"key": "k", "seed": 0, "waes": 2}
     first = Work("wae", settings, tmp_path, asked=asked)
     train = trained.fit
 
@@ -131,6 +137,10 @@ def test_each_version_is_kept_by_itself(settings, tmp_path, monkeypatch):
     assert (tmp_path / "code-norm.json").read_text() == before
     assert {cell.row[0] for cell in whole} == set(wae.PRINTED)
     assert whole.made["key"] == "k"
+    # More seeds than asked for serve as well, fewer or another recipe do not.
+    assert wae._suits(json.loads(before), {**asked, "waes": 1})
+    assert not wae._suits(json.loads(before), {**asked, "waes": 3})
+    assert not wae._suits(json.loads(before), {**asked, "seed": 1})
     # One that was asked for otherwise is shown, but does not pass for this request.
     other = json.loads(before)
     other["made"]["key"] = "other"
@@ -142,11 +152,19 @@ def test_each_version_is_kept_by_itself(settings, tmp_path, monkeypatch):
 
 def test_runs_that_were_trained_elsewhere(settings, tmp_path):
     from smmd.wae import fit
+    from smmd.wae.config import choose
 
     runs = trained.runs(work(wae, settings, tmp_path), "code-norm", 0.0, 1.0)
     wae.adopt(tmp_path, runs)
     cell = wae.gather(tmp_path).table("wae").cells[0]
     assert cell.ours == pytest.approx(np.mean([trained.measured(run)["mse"] for run in runs]))
+    # One epoch is not the preset's schedule: such runs are shown, but not taken for the item's own.
+    assert wae.gather(tmp_path).made["seed"] == "0 and on"
+    whole = [replace(r, config=replace(r.config, stages=choose("quick").stages)) for r in runs]
+    for run in whole:
+        run.log = [{**run.log[0], "epoch": run.config.epochs}]
+    wae.adopt(tmp_path, whole)
+    assert wae.gather(tmp_path).made["seed"] == 0
     with pytest.raises(ValueError, match="differ in more than their seeds"):
         wae.adopt(tmp_path, [runs[0], trained.runs(
             work(wae, settings, tmp_path), "adaptive-bn", 0.0, 1.0)[0]])  # fmt: skip

@@ -78,4 +78,11 @@ def reproduce(
         wae_epochs=wae_epochs,
     )
     names = request.chosen(item, full, training)
-    typer.echo(request.run(out, names, settings))
+    try:
+        typer.echo(request.run(out, names, settings))
+    except (
+        ArithmeticError,
+        RuntimeError,
+    ) as error:  # training diverged, a GPU is full
+        typer.echo(f"smmd: error: {error}", err=True)
+        raise typer.Exit(1) from None

@@ -16,12 +16,14 @@ from smmd.monitor import BStatistic
 from smmd.paper.work import N, Settings, Work
 
 if TYPE_CHECKING:
-    from smmd.wae import Run
+    from smmd.wae import Config, Run
 
 #: As in the paper: the B-statistic's batches.
 BATCHES = 50
 #: The paper's epochs.
 EPOCHS = {"code-norm": 60, "adaptive-bn": 80, "adaptive-plain": 80}
+#: Runs of another seed share no network with this one's.
+SEEDS_APART = 1000
 #: Trained networks that another item of the same process may go on with.
 _RUNS: dict[tuple[Settings, str, str], list[Run]] = {}
 
@@ -38,8 +40,7 @@ def fit(work: Work, version: str, first: float, last: float, **options: Any) -> 
             data_dir=work.settings.data_dir,
             preset=work.sizes.wae_preset,
             version=version,
-            # Runs of another seed share no network with this one's.
-            seed=1000 * work.settings.seed,
+            seed=SEEDS_APART * work.settings.seed,
             seeds=work.sizes.waes,
             device=work.device,
             watcher=_Told(work, version, first, last),
@@ -58,6 +59,14 @@ def runs(work: Work, version: str, first: float, last: float) -> list[Run]:
         epochs = round(base * 4 / 3) if base is not None and longer else base
         _RUNS[key] = fit(work, version, first, last, epochs=epochs)
     return _RUNS[key]
+
+
+def own(config: Config) -> Config:
+    """The options with which this module trains, of the same seed, version and data."""
+    from smmd.wae.config import choose
+
+    same = {name: getattr(config, name) for name in ("data", "data_dir", "version", "seed")}
+    return choose(config.preset, precision=config.precision, **same)
 
 
 class _Told:
