@@ -13,7 +13,7 @@ from benchmarks import _null_values as null_values
 from benchmarks._null_values import Simulation
 
 #: Samples in one part: a few minutes of one core at most.
-LARGE_N, PART, LARGE_PART = 400, 100_000, 20_000
+LARGE_N, PART, LARGE_PART = 400, 100_000, 5_000
 
 
 def part_size(n: int) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,11 +14,35 @@ from torch import Tensor
 
 import smmd
 import smmd.torch
+from benchmarks import _gpu_compile, _gpu_timing
+from benchmarks._gpu_record import Record
 from smmd import quadrature
 from smmd.pairs import triton as pairs
 from smmd.pairs.profile import rational_profile, series_profile
 
 Radial = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+#: The path of large samples, with the gradient at once and by stored weights.
+TILES = {
+    "chosen": None,
+    "gram": pairs.Tiles(128, 64, 8, 3, 2, 3),
+    "strip": pairs.Tiles(128, 64, 8, 3, 2, 2, 64, 1024),
+}
+COLUMNS = (
+    "kernel", "d", "n", "path", "value", "value+grad", "gradient", "amplification", "same bits",
+)  # fmt: skip
+#: Kernels by dimension, first things first: all of them where matrix units take one step, and
+#: where they take several; in between and at the ends what is most used.
+KINDS = ("s=0.125", "sliced", "multi", "imq", "s=1000", "s=0.03125")
+CASES = [
+    (8, KINDS),
+    (65, KINDS),
+    (512, KINDS[:4]),
+    (1024, KINDS[:1]),
+    (1, KINDS[:1]),
+    (3, KINDS[:2]),
+]
+SIZES, LARGE = (2, 41, 401, 1271, 4096), 65537
 
 
 @dataclass
@@ -189,8 +215,9 @@ def loss_errors(kernel: smmd.Kernel, z: Tensor) -> dict[str, float]:
     found = []
     for points in (z, z, z.double()):
         leaf = points.clone().requires_grad_()
-        value = loss(leaf)
-        found.append((value.detach().double(), torch.autograd.grad(value, leaf)[0].double()))
+        with nullcontext() if points is z else smmd.pairs.use("dense"):
+            value = loss(leaf)
+            found.append((value.detach().double(), torch.autograd.grad(value, leaf)[0].double()))
     with torch.no_grad():
         alone = loss(z).double()
     (both, gradient), (again, gradient_again), (value, exact) = found
@@ -201,3 +228,79 @@ def loss_errors(kernel: smmd.Kernel, z: Tensor) -> dict[str, float]:
         "amplification": float(value),
         "same bits": float((both == again) & (gradient == gradient_again).all()),
     }
+
+
+def paths(problem: Problem, n: int, d: int) -> Iterator[str]:
+    """Which ways a sum of this size is checked."""
+    yield "chosen"
+    if problem.name in ("s=0.125", "sliced") and 41 <= n <= 4096:
+        if d <= 65:
+            yield "gram"
+        if d > 8:
+            yield "strip"
+    if n <= 1271 and n * d <= 1_000_000:
+        yield "loss"
+
+
+def warm(problem: Problem, n: int, d: int) -> None:
+    """Call what ``check_one`` calls, for the compiler's cache."""
+    z = torch.randn(1, n, d, device=_gpu_timing.DEVICE)
+    for path in paths(problem, n, d):
+        for gradient in (True, False):
+            if path == "loss":
+                leaf = z[0].requires_grad_(gradient)
+                smmd.torch.SMMDLoss(kernel=problem.kernel)(leaf)
+            else:
+                problem.sums(z, gradient=gradient, tiles=TILES[path])
+
+
+def check_one(problem: Problem, n: int, d: int) -> Iterator[dict[str, object]]:
+    """Errors on every path, of points off the origin (of the loss, on it)."""
+    torch.manual_seed(n + d)
+    z = torch.randn(n, d, device=_gpu_timing.DEVICE) + 3.0
+    exact = reference(z, problem.exact)
+    for path in paths(problem, n, d):
+        if path == "loss":
+            e = loss_errors(problem.kernel, z - 3.0)
+        else:
+            e = errors(problem, z, exact, TILES[path])
+        print(
+            f"{problem.name:9s} {d:5d} {n:6d} {path:7s} {e['value']:+.1e} {e['value+grad']:+.1e} | "
+            f"{e['gradient']:.1e} | {e['amplification']:.1e} same={e['same bits']:.0f}",
+            flush=True,
+        )
+        yield {"kernel": problem.name, "d": d, "n": n, "path": path, **e}
+
+
+def run(path: Path | None, seconds: float, *, tiny: bool = False) -> list[dict[str, object]]:
+    """Errors at awkward shapes: sums on each path, and whole losses as users call them."""
+    record = Record(COLUMNS, path, seconds)
+    cases = [(d, kind) for d, kinds in CASES for kind in kinds]
+    sizes: tuple[int, ...] = SIZES
+    if tiny:
+        cases, sizes = [(3, kind) for kind in KINDS] + [(65, "s=0.125")], (2, 41)
+    _gpu_compile.compile_all(
+        [("checked", (kind, d, sizes[:-1])) for d, kind in cases], 0.6 * seconds
+    )
+    print("errors in null sd: value, value+grad | gradient, relative | amplification")
+    for d, kind in cases:
+        large = [LARGE] if kind in ("s=0.125", "sliced") and d <= 512 and not tiny else []
+        for problem in problems(d, _gpu_timing.DEVICE, [kind]):
+            for n in (*sizes, *large):
+                if record.over:
+                    print(f"no time left for {kind}, d = {d}, n = {n}", flush=True)
+                    continue
+                for row in check_one(problem, n, d):
+                    record.add(**row)
+    summary(record.rows)
+    return record.rows
+
+
+def summary(rows: list[dict[str, object]]) -> None:
+    """The largest errors of each path."""
+    for path in dict.fromkeys(row["path"] for row in rows):
+        here = [row for row in rows if row["path"] == path and int(str(row["n"])) <= 4096]
+        value = max(abs(float(str(r[k]))) for r in here for k in ("value", "value+grad"))
+        slope = max(float(str(r["gradient"])) for r in here)
+        print(f"largest errors for n <= 4096, {path}: {value:.1e} null sd, gradient {slope:.1e}")
+    print("same bits twice:", all(float(str(row["same bits"])) == 1.0 for row in rows))

@@ -1,8 +1,12 @@
-"""Timing on a GPU: medians of CUDA events, CUDA graph replays, and the machine's own limits."""
+"""Timing on a GPU: medians of CUDA events, CUDA graph replays, and the machine's own limits.
+
+Without a GPU the same functions use the clock, so that the scripts can be tried anywhere.
+"""
 
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable
 
@@ -11,28 +15,45 @@ import torch
 import triton
 import triton.language as tl
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
-def event_times(call: Callable[[], object], repeats: int = 20, budget: float = 1.0) -> np.ndarray:
+
+def synchronize() -> None:
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+def times(call: Callable[[], object], repeats: int, budget: float) -> np.ndarray:
     """Milliseconds of single calls, launches included; fewer repeats if ``budget`` s runs out."""
     call()
-    torch.cuda.synchronize()
-    times: list[float] = []
+    synchronize()
+    found: list[float] = []
     begun = time.perf_counter()
     for _ in range(repeats):
-        start = torch.cuda.Event(enable_timing=True)
-        stop = torch.cuda.Event(enable_timing=True)
-        start.record()
-        call()
-        stop.record()
-        stop.synchronize()
-        times.append(start.elapsed_time(stop))
-        if len(times) >= 3 and time.perf_counter() - begun > budget:
+        found.append(_once(call))
+        if len(found) >= 3 and time.perf_counter() - begun > budget:
             break
-    return np.array(times)
+    return np.array(found)
 
 
-def graph_times(call: Callable[[], object], repeats: int = 20) -> np.ndarray:
-    """Milliseconds of replays of ``call`` captured in a CUDA graph."""
+def _once(call: Callable[[], object]) -> float:
+    if DEVICE == "cpu":
+        begun = time.perf_counter()
+        call()
+        return 1e3 * (time.perf_counter() - begun)
+    start = torch.cuda.Event(enable_timing=True)
+    stop = torch.cuda.Event(enable_timing=True)
+    start.record()
+    call()
+    stop.record()
+    stop.synchronize()
+    return float(start.elapsed_time(stop))
+
+
+def graph_time(call: Callable[[], object], repeats: int, budget: float) -> float:
+    """Median milliseconds of replays of ``call`` captured in a CUDA graph."""
+    if DEVICE == "cpu":
+        return math.nan
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -42,11 +63,13 @@ def graph_times(call: Callable[[], object], repeats: int = 20) -> np.ndarray:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
-    return event_times(graph.replay, repeats)
+    return float(np.median(times(graph.replay, repeats, budget)))
 
 
 def peak_memory(call: Callable[[], object]) -> float:
     """Mebibytes that one call takes beyond what is there before it."""
+    if DEVICE == "cpu":
+        return math.nan
     gc.collect()
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
@@ -69,18 +92,19 @@ def _exponentials(out, rounds, BLOCK: tl.constexpr):
     tl.store(out + at, total)
 
 
-def limits() -> dict[str, float]:
-    """Bare exponentials per second (with one addition each), and bytes copied per second."""
-    block, programs, rounds = 4096, 132 * 16, 4096
-    out = torch.empty(block * programs, device="cuda")
+def limits(tiny: bool = False) -> dict[str, float]:
+    """Bare exponentials per second (with two additions each), and bytes copied per second."""
+    block, programs, rounds = (128, 2, 8) if tiny else (4096, 132 * 16, 4096)
+    out = torch.empty(block * programs, device=DEVICE)
 
     def exponentials() -> None:
         _exponentials[(programs,)](out, rounds, BLOCK=block, num_warps=8)
 
-    rate = block * programs * rounds / (np.median(event_times(exponentials, 10)) * 1e-3)
-    source = torch.randn(2**30, device="cuda")
+    spent = np.median(times(exponentials, 10, 1.0)) * 1e-3
+    source = torch.randn(2**10 if tiny else 2**30, device=DEVICE)
     target = torch.empty_like(source)
-    bandwidth = (
-        2 * source.nbytes / (np.median(event_times(lambda: target.copy_(source), 10)) * 1e-3)
-    )
-    return {"exponentials/s": float(rate), "copied bytes/s": float(bandwidth)}
+    copying = np.median(times(lambda: target.copy_(source), 10, 1.0)) * 1e-3
+    return {
+        "exponentials/s": float(block * programs * rounds / spent),
+        "copied bytes/s": float(2 * source.nbytes / copying),
+    }
