@@ -94,6 +94,42 @@ def third_cumulant(null: Estimated, n: int, d: int, gamma2: float) -> float:
     return third - 3.0 * first * second + 2.0 * first**3
 
 
+def variance_of_mixture(
+    null: Estimated, n: int, d: int, precisions: list[float], weights: list[float]
+) -> float:
+    """Variance of MMD^2_u with the kernel sum_q w_q k_q, exact up to rounding, as above."""
+    check_sample_size(null, n, d)
+    pairs = n * (n - 1.0)
+    factors = []  # coefficient, eigenvalue of the factor alone, u or rho, and which of the two
+    for u, weight in zip(precisions, weights, strict=True):
+        rho, c1 = u / (1.0 + u), np.exp(-0.5 * d * np.log1p(u))
+        factors += [(-2.0 * c1 * weight, rho * (1.0 - 1.0 / n), rho, "e")]
+        factors += [(weight, 2.0 * u, u, "k")]
+    means = [exponential_of_frame(null, n - 1, d, (q,)) for _, q, _, _ in factors]
+    total = 0.0
+    for i, (first, p, x, kind) in enumerate(factors):
+        for j, (second, q, y, other) in enumerate(factors[: i + 1]):
+            # how often the two share points, and the scalar product of their vectors then
+            if kind == other == "e":
+                ways = [(1.0 / n, 1.0 - 1.0 / n), (1.0 - 1.0 / n, -1.0 / n)]
+            elif kind == other:
+                apart = (n - 2.0) * (n - 3.0)
+                ways = [(2.0, 2.0), (4.0 * (n - 2.0), 1.0), (apart, 0.0)]
+                ways = [(count / pairs, inner) for count, inner in ways]
+            else:
+                ways = [(2.0 / n, 1.0), (1.0 - 2.0 / n, 0.0)]
+            mean = 0.0
+            for share, inner in ways:
+                middle = 0.5 * (p + q)
+                radius = np.hypot(0.5 * (p - q), inner * np.sqrt(x * y))
+                low = middle - radius
+                low = low if low > 1e-13 * middle else 0.0
+                mean += share * exponential_of_frame(null, n - 1, d, (middle + radius, low))
+            covariance = mean - means[i] * means[j]
+            total += (1.0 if i == j else 2.0) * first * second * covariance
+    return float(total)
+
+
 def _mean_product(
     factors: tuple[Factor, ...],
     null: Estimated,

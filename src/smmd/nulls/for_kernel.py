@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from smmd.kernels import Adaptive, Gaussian, HenzeZirkler, Kernel, MultiScale, Sliced, as_kernel
 from smmd.nulls.law import NullLaw, analytic_law
+from smmd.nulls.mixture import mixture_law
 from smmd.nulls.spectrum import Null, check_kernel, check_null
 from smmd.nulls.validity import out_of_reach
 
@@ -35,19 +36,22 @@ def law_for(kernel: Kernel, null: Null, n: int, d: int) -> Found:
     >>> found = law_for(smmd.Gaussian(), "standard", 100, 8)
     >>> found.valid, round(found.law.isf(0.05), 2)
     (True, 1.76)
-    >>> law_for(smmd.IMQ(), "standard", 100, 8).law is None
+    >>> law_for(smmd.Adaptive(), "standard", 100, 8).law is None
     True
     """
     check_null(null)
     check_kernel(d, 1.0)
     gamma2, reason = gaussian_width(as_kernel(kernel), null, n, d)
-    if gamma2 is None:
+    if gamma2 is None and kernel.adaptive:
         return Found(None, reason)
     reason = out_of_reach(null, n, d)
     if reason:
         return Found(None, reason)
     try:
-        law = analytic_law(null, n, d, gamma2)
+        if gamma2 is None:
+            law = mixture_law(kernel, null, n, d)
+        else:
+            law = analytic_law(null, n, d, gamma2)
     except (ValueError, FloatingPointError) as error:  # the spectrum or a moment left float64
         return Found(None, f"the analytic law cannot be computed: {error}")
     return Found(law, law.reason)
@@ -71,4 +75,4 @@ def gaussian_width(kernel: Kernel, null: Null, n: int, d: int) -> tuple[float | 
         return float(kernel.gamma) ** 2, ""
     if isinstance(kernel, MultiScale) and len(set(kernel.scales)) == 1:
         return kernel.scales[0] * d, ""
-    return None, f"no analytic law is known for {type(kernel).__name__}, a mixture of Gaussians"
+    return None, f"{type(kernel).__name__} is a mixture of Gaussians, and has no one width"

@@ -100,7 +100,7 @@ def null_mean(null: Null, n: int, d: int, gamma2: float) -> float:
         mean = constant + raw_moment(1, null, size, d, gamma2)
         return sqrt(size * (size - 1.0)) * mean - (after - before)
 
-    value, _ = _exact_or_extrapolated(excess, n, _LARGEST_N, null, d)
+    value, _ = exact_or_extrapolated(excess, n, _LARGEST_N, null, d)
     return after - before + value
 
 
@@ -186,13 +186,21 @@ def _standard_fourth(d: int, gamma2: float) -> tuple[float, float, float]:
 def _variance_ratio(null: Estimated, n: int, d: int, gamma2: float) -> tuple[float, bool]:
     """Variance of X divided by its limit 2 T_2."""
     limit = 2.0 * projected_spectrum(null, d, gamma2).trace(2)
+    return variance_ratio(
+        lambda size: mean_and_variance(null, size, d, gamma2)[1], limit, null, n, d
+    )
+
+
+def variance_ratio(
+    variance: Callable[[int], float], limit: float, null: Estimated, n: int, d: int
+) -> tuple[float, bool]:
+    """Variance of X at n divided by its limit, from the exact variance of MMD^2_u at any size."""
 
     def excess(size: int) -> float:
-        variance = mean_and_variance(null, size, d, gamma2)[1]
-        return size * (size - 1.0) * variance / limit - 1.0
+        return size * (size - 1.0) * variance(size) / limit - 1.0
 
     reliable = sqrt(_VARIANCE_TOLERANCE * limit / _ROUNDING)
-    value, exact = _exact_or_extrapolated(excess, n, reliable, null, d)
+    value, exact = exact_or_extrapolated(excess, n, reliable, null, d)
     return 1.0 + value, exact
 
 
@@ -205,11 +213,11 @@ def _estimated_skewness(null: Estimated, n: int, d: int, gamma2: float) -> tuple
         return exact - degenerate_skewness(null, size, d, gamma2)
 
     reliable = sqrt(limit) * (_SKEWNESS_TOLERANCE / _ROUNDING) ** (1 / 3)
-    value, exact = _exact_or_extrapolated(excess, n, reliable, null, d)
+    value, exact = exact_or_extrapolated(excess, n, reliable, null, d)
     return degenerate_skewness(null, n, d, gamma2) + value, exact
 
 
-def _exact_or_extrapolated(
+def exact_or_extrapolated(
     excess: Callable[[int], float], n: int, reliable: float, null: Estimated, d: int
 ) -> tuple[float, bool]:
     """excess(n), or a/n + b/n^2 fitted to it at `reliable` and half of that, or 0 (not exact)."""

@@ -80,7 +80,7 @@ def projected_spectrum(null: Null, d: int, gamma2: float) -> Spectrum:
     eigenvalues, multiplicities = _mehler(d, gamma2)
     pieces = [eigenvalues]
     counts = [multiplicities]
-    for degree, copies, removed in _sectors(null, d):
+    for degree, copies, removed in sectors(null, d):
         # these copies of lambda_l, lambda_{l+2}, ... leave the plain spectrum ...
         multiplicities[degree::2] -= copies
         # ... and come back projected.
@@ -90,7 +90,7 @@ def projected_spectrum(null: Null, d: int, gamma2: float) -> Spectrum:
     return _tidy(np.concatenate(pieces), np.concatenate(counts))
 
 
-def _sectors(null: Null, d: int) -> list[tuple[int, int, int]]:
+def sectors(null: Null, d: int) -> list[tuple[int, int, int]]:
     """(angular degree l, copies of the sector, polynomials removed from each copy)."""
     if null == "standard":
         return [(0, 1, 1)]

@@ -40,7 +40,7 @@ def verdict(null: Null, n: int, d: int, gamma2: float, moments: NullMoments) -> 
     reason = (
         out_of_reach(null, n, d)
         or _too_few_rows(null, n, d)
-        or _wrong_width(d, gamma2)
+        or wrong_width(d, gamma2)
         or _too_skewed(moments)
     )
     return not reason, reason
@@ -55,7 +55,8 @@ def _too_few_rows(null: Null, n: int, d: int) -> str:
     return f"n = {n} is below {least}, from where on its level is right with d = {d}"
 
 
-def _wrong_width(d: int, gamma2: float) -> str:
+def wrong_width(d: int, gamma2: float) -> str:
+    """Why a Gaussian kernel of this width is outside the region; empty if it is not."""
     scale = gamma2 / d
     least = NARROWEST_IN_MANY if d >= MANY_COLUMNS else NARROWEST
     if scale < least * (1.0 - _ROUNDING):

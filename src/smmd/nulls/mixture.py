@@ -1,0 +1,198 @@
+"""The law of SMMD² for mixtures of Gaussian kernels: several scales, IMQ, sliced.
+
+A mixture has no spectrum in closed form, but its sectors are matrices in one basis whatever the
+widths (`spectrum.py`: polynomials of degree l + 2i and l + 2j, β = d/2 + l),
+
+    M_l[i, j] = c_{l+i+j} Γ(β+i+j) / √(i! j! Γ(β+i) Γ(β+j)),
+    c_m = Σ_q w_q (1 + 2u_q)^(−d/2) v_q^m,      v_q = u_q/(1 + 2u_q),
+
+so that the projected spectrum, and with it the limit law, is found to rounding.  At finite n mean
+and variance are exact; how far the skewness is from its limit is taken from the Gaussian kernel
+whose limit law is as skewed.  That is an approximation of terms of order 1/n; the calibration
+grid has two mixtures in it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import exp, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from smmd import closed_form
+from smmd.kernels import Kernel, MultiScale
+from smmd.nulls.estimated import Estimated, variance_of_mixture
+from smmd.nulls.law import NullLaw
+from smmd.nulls.means import mean_of_smmd
+from smmd.nulls.moments import null_moments, variance_ratio
+from smmd.nulls.shapes import fractional_power
+from smmd.nulls.spectrum import Null, Spectrum, projected_spectrum, sectors
+from smmd.nulls.validity import verdict, wrong_width
+
+Array = NDArray[np.float64]
+
+#: What is left out of a sector, and of all sectors, as a share of the trace of squares.
+_LEFT_OUT = 1e-9
+_LARGEST_SECTOR, _LAST_SECTOR = 400, 1200
+#: A spectrum whose Σ m μ² is further than this from E h² was cut short.
+_SEEN = 1e-5
+#: Mixtures of more terms are quadratures; shares of the standard deviation below which a term,
+#: and differences in log u below which two terms, hardly matter.
+_FEW, _SMALL_SHARE, _CROWD = 20, 1e-4, 0.1
+#: Eigenvalues closer than this are merged, keeping Σ m μ² and Σ m μ³.
+_MERGED = 0.01
+#: Where the search for the Gaussian kernel that is as skewed begins and ends, as a scale γ²/d.
+_FIRST_SCALE, _WIDEST_SCALE = 1 / 8, 1e4
+
+
+@lru_cache(maxsize=128)
+def mixture_law(kernel: Kernel, null: Null, n: int, d: int) -> NullLaw:
+    """The law of SMMD² with a kernel whose widths do not depend on the data."""
+    mixture = kernel.resolve(n, d)
+    terms = Terms(tuple(np.ravel(mixture.precisions).tolist()), mixture.log_weights)
+    spectrum, simple = (mixture_spectrum(terms, name, d) for name in (null, "standard"))
+    known = closed_form.log_null_second_moment(mixture, d)
+    if abs(simple.trace(2) / exp(float(np.ravel(known)[0])) - 1.0) > _SEEN:
+        raise ValueError("the spectrum of so narrow a kernel has no end in sight; use a wider one")
+    gamma2 = _equivalent_width(spectrum, null, d)
+    moments = null_moments(null, n, d, gamma2)
+    reason = verdict(null, n, d, gamma2, moments)[1]
+    if isinstance(kernel, MultiScale):  # an average width may hide one that was not calibrated
+        reason = next(filter(None, [reason, *(wrong_width(d, s * d) for s in kernel.scales)]), "")
+    ratio = 1.0 if null == "standard" else _variance_ratio(terms, null, n, d)
+    return NullLaw(
+        null=null,
+        n=n,
+        d=d,
+        gamma2=gamma2,
+        mean=mean_of_smmd(kernel, null, n, d),
+        sd=sqrt(ratio * spectrum.trace(2) / simple.trace(2)),
+        skewness=moments.skewness,
+        kurtosis=None,
+        valid=not reason,
+        reason=reason,
+        shape=fractional_power(spectrum, moments.skewness),
+    )
+
+
+class Terms(NamedTuple):
+    """Precisions u = 1/γ² and log-weights."""
+
+    precisions: tuple[float, ...]
+    log_weights: tuple[float, ...]
+
+
+def _variance_ratio(terms: Terms, null: Estimated, n: int, d: int) -> float:
+    """Variance at n by its limit: exact for a mixture of few terms that is nearly the same."""
+    few = _few(terms, d)
+    weights = np.exp(few.log_weights).tolist()
+    limit = 2.0 * mixture_spectrum(few, null, d).trace(2)
+    return variance_ratio(
+        lambda size: variance_of_mixture(null, size, d, list(few.precisions), weights),
+        limit, null, n, d,
+    )[0]  # fmt: skip
+
+
+def _few(terms: Terms, d: int) -> Terms:
+    """Every fourth node of a quadrature (they are 1/4 apart in log u), and no negligible ones."""
+    u, log_w = (np.array(part) for part in terms)
+    if u.size > _FEW:
+        u, log_w = u[::4], log_w[::4]
+    share = log_w + 0.5 * closed_form.log_cross_covariance(u, u, d)
+    kept = share > share.max() + log(_SMALL_SHARE)
+    u, w = u[kept], np.exp(log_w[kept])
+    # a sliced kernel's nodes crowd below u = 1/γ²
+    bins = np.unique(np.floor(np.log(u) / _CROWD), return_inverse=True)[1]
+    total = np.bincount(bins, weights=w)
+    mean = np.bincount(bins, weights=w * u) / total
+    return Terms(tuple(mean.tolist()), tuple(np.log(total).tolist()))
+
+
+@lru_cache(maxsize=128)
+def mixture_spectrum(terms: Terms, null: Null, d: int) -> Spectrum:
+    """Eigenvalues of the kernel under N(0, I) after projecting out what the null estimates."""
+    u, log_weights = (np.array(part) for part in terms)
+    powers = np.arange(_LAST_SECTOR + 2.0 * _LARGEST_SECTOR + 4.0)[:, None]
+    log_c = special.logsumexp(
+        log_weights - 0.5 * d * np.log1p(2.0 * u) + powers * (np.log(u) - np.log1p(2.0 * u)),
+        axis=1,
+    )
+    projected = {degree: (copies, removed) for degree, copies, removed in sectors(null, d)}
+    values: list[Array] = []
+    counts: list[Array] = []
+    total = 0.0
+    for degree in range(_LAST_SECTOR):
+        whole = _harmonics(degree, d)
+        copies, removed = projected.get(degree, (0.0, 0))
+        here = 0.0
+        for times, first in ((copies, removed), (whole - copies, 0)):
+            if times > 0.0:
+                found = _sector(log_c[degree:], 0.5 * d + degree, first)
+                values.append(found)
+                counts.append(np.full(found.size, float(times)))
+                here += times * float(np.sum(found**2))
+        total += here
+        if degree > 2 and here < _LEFT_OUT * total:
+            return _merged(np.concatenate(values), np.concatenate(counts))
+    raise ValueError("the spectrum of so narrow a kernel has no end in sight; use a wider one")
+
+
+def _harmonics(degree: int, d: int) -> float:
+    """How many spherical harmonics of a degree there are in d dimensions."""
+    if d == 1:
+        return 1.0 if degree < 2 else 0.0
+    return float(
+        special.binom(degree + d - 1, d - 1)
+        - (special.binom(degree + d - 3, d - 1) if degree > 1 else 0.0)
+    )
+
+
+def _sector(log_c: Array, beta: float, first: int) -> Array:
+    """Eigenvalues of one M without its first rows and columns; ``log_c`` begins at its degree."""
+    i = np.arange(first, first + _LARGEST_SECTOR)
+    half = 0.5 * (special.gammaln(i + 1.0) + special.gammaln(beta + i))
+    diagonal = log_c[2 * i] + special.gammaln(beta + 2 * i) - 2.0 * half
+    # The matrix is positive: an entry is at most the geometric mean of two diagonal ones.
+    kept = int(np.max(np.flatnonzero(diagonal > diagonal.max() + log(_LEFT_OUT)))) + 1
+    i, half = i[:kept], half[:kept]
+    sums = i[:, None] + i[None, :]
+    log_matrix = log_c[sums] + special.gammaln(beta + sums) - half[:, None] - half[None, :]
+    return np.asarray(np.maximum(np.linalg.eigvalsh(np.exp(log_matrix)), 0.0), dtype=float)
+
+
+def _merged(values: Array, counts: Array) -> Spectrum:
+    """Fewer eigenvalues with the same sums of squares and cubes: tails sum over all of them."""
+    squares = counts * values**2
+    order = np.argsort(-values, kind="stable")
+    missing = 1.0 - np.cumsum(squares[order]) / squares.sum()
+    kept = order[: int(np.argmax(missing < _LEFT_OUT)) + 1]
+    bins = np.unique(np.floor(np.log(values[kept]) / _MERGED), return_inverse=True)[1]
+    second = np.bincount(bins, weights=squares[kept])
+    third = np.bincount(bins, weights=squares[kept] * values[kept])
+    merged = third / second
+    return Spectrum(merged[::-1], (second / merged**2)[::-1])
+
+
+def _equivalent_width(spectrum: Spectrum, null: Null, d: int) -> float:
+    """γ² of the Gaussian kernel whose limit law has this spectrum's skewness."""
+    target = _limit_skewness(spectrum)
+
+    def excess(log_scale: float) -> float:
+        return _limit_skewness(projected_spectrum(null, d, d * exp(log_scale))) - target
+
+    # Skewness grows with the width, towards a bound which wide mixtures may reach to rounding.
+    low = high = log(_FIRST_SCALE)
+    while excess(low) > 0.0:
+        low, high = low - 1.0, low
+    while low == high or excess(high) < 0.0:
+        low, high = high, high + 1.0
+        if high > log(_WIDEST_SCALE):
+            return d * exp(high)
+    return d * exp(float(optimize.brentq(excess, low, high, xtol=1e-6)))
+
+
+def _limit_skewness(spectrum: Spectrum) -> float:
+    return 8.0 * spectrum.trace(3) / (2.0 * spectrum.trace(2)) ** 1.5
