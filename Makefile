@@ -12,16 +12,15 @@ help:  ## this list
 	$(PYTHON) -m venv .venv
 
 .venv/.user: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable ".[cli]"
+	$(PIP) --editable ".[train]"
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) --editable ".[dev]"
 	@touch $@ .venv/.user
 
-demo: .venv/.user  ## measure and test a sample that ships with the package
-	$(BIN)/smmd measure
-	$(BIN)/smmd test
+demo: .venv/.user  ## train on digits that ship with the package; ends in runs/.../report.html
+	$(BIN)/smmd train
 
 test: .venv/.dev  ## all tests with branch coverage, which must not fall
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=85
