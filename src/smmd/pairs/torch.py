@@ -165,6 +165,13 @@ def _(z: Tensor, u: Tensor, name: str, numbers: list[float], widths: Tensor | No
     return torch.empty_like(z, memory_format=torch.contiguous_format)
 
 
+def _refuse_third(ctx: Any, on_bend: Tensor) -> tuple[Any, ...]:
+    raise NotImplementedError(THIRD)
+
+
+pair_hessian_product.register_autograd(_refuse_third)
+
+
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     z, name, numbers, widths, _ = inputs
     ctx.set_materialize_grads(False)
