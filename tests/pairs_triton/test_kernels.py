@@ -71,6 +71,13 @@ def test_second_derivative(found):
     assert found["second derivative"]["gradient"] < 1e-5
 
 
+def test_one_operator_in_one_graph_that_never_waits(found):
+    assert found["no waiting"]["value"] < VALUE
+    assert found["no waiting"]["gradient"] < GRADIENT["direct"]
+    assert found["compiled"] == {"value": 0.0, "gradient": 0.0}
+    assert "registry" in found
+
+
 def test_rows_of_one_rank(found):
     for name, case in of(found, "rows", "ranks,").items():
         path = name.split()[1] if name.startswith("rows") else "direct"

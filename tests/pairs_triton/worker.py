@@ -14,10 +14,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import smmd
+import smmd.torch
 from smmd import measure, pairs
-from smmd.pairs import gpu, ranks, triton
+from smmd.pairs import gpu, ranks, torch_statistic, triton
 from smmd.pairs.triton import Tiles
 from smmd.pairs.triton_plan import choose_tiles, column_cuts
 
@@ -181,6 +183,47 @@ def rows_against_columns() -> Iterator[tuple[str, dict[str, float]]]:
             yield f"ranks, gradient {gradient}", errors((total, pulls), truth)
 
 
+class NoWaiting(TorchDispatchMode):
+    """Refuses what would make the host wait for a GPU: reading a number off a tensor."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if "_local_scalar_dense" in str(function) or "nonzero" in str(function):
+            raise AssertionError(f"{function} waits for the device")
+        return function(*args, **(kwargs or {}))
+
+
+def operator() -> Iterator[tuple[str, dict[str, float]]]:
+    """The statistic as one operator: the registry's rules, one graph, no waiting."""
+    z, kernel = points(21, 3), KERNELS["scales"]
+    loss = smmd.torch.SMMDLoss(kernel=kernel)
+    with pairs.use("triton"):
+        leaf = z.clone().requires_grad_()
+        with NoWaiting():
+            value = loss(leaf)
+            value.backward()
+        eager = value.detach(), leaf.grad
+        yield "no waiting", errors(eager, exact(z, kernel))
+
+        leaf = z.clone().requires_grad_()
+        compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")(leaf)
+        compiled.backward()
+        yield "compiled", errors((compiled.detach(), leaf.grad), eager)
+
+        form = measure._fixed_terms(kernel, 21, 3, True, False, 680.0)
+        numbers = [
+            (name, list(values)) for name, values in (form.pair.encode(), form.cross.encode())
+        ]
+        given = (z.requires_grad_(), *numbers[0], *numbers[1], float(form.constant), True)
+        names = ("test_schema", "test_autograd_registration", "test_faketensor")
+        torch.library.opcheck(torch_statistic._operator, (*given, True), test_utils=names)
+        torch.library.opcheck(
+            torch_statistic._operator_bend,
+            (z.detach(), z.detach(), *given[1:]),
+            test_utils=names[:1],
+        )
+        yield "registry", {"value": 0.0}
+
+
 def bits() -> Iterator[tuple[str, dict[str, float]]]:
     """The same input gives the same bits."""
     z = points(130, 8)
@@ -196,7 +239,7 @@ def main() -> None:
     with pairs.use("triton"):
         explained = smmd.explain(points(100, 3)).path, smmd.explain(points(3000, 65)).path
     found = {"explained": explained}
-    for group in (paths(), uses(), rows_against_columns(), bits()):
+    for group in (paths(), uses(), rows_against_columns(), operator(), bits()):
         found.update(group)
     with open(sys.argv[1], "w") as file:
         json.dump(found, file)
