@@ -8,7 +8,7 @@ import pytest
 from smmd import cli
 from smmd.paper import __main__ as module
 from smmd.paper import registry, request
-from smmd.paper.work import FULL, QUICK
+from smmd.paper.work import FULL, QUICK, Settings, Work
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_which_items_and_which_data():
     assert request.settings(full=True, on="cpu", wae_epochs=3).sizes.wae_epochs == 3
 
 
-def test_a_terminal_gets_one_line_that_changes():
+def test_a_terminal_gets_one_line_that_changes(tmp_path):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
@@ -93,9 +93,11 @@ def test_a_terminal_gets_one_line_that_changes():
     teller = request.Teller(stream, 1)
     item = registry.ITEMS[0]
     teller.show(item, "", 0.0)
-    teller.show(item, "a part", 0.5)
+    Work("any", Settings(), tmp_path, lambda text, share: teller.show(item, text, share)).show(
+        "a part", 1.0
+    )
     teller.show(item, "", 1.0)
-    assert "50%, a part" in stream.getvalue()
+    assert "99%, a part" in stream.getvalue()
     assert stream.getvalue().count("\n") == 1
 
 

@@ -1,5 +1,7 @@
 """The conclusions are drawn from numbers: from the paper's own numbers follow the paper's own."""
 
+from dataclasses import replace
+
 import pytest
 
 from smmd.paper import conclusions, discrimination_mnist, discrimination_uniform, wae
@@ -116,6 +118,18 @@ def test_waes_the_other_way_round():
     assert conclusions.codenorm_reconstructs(wae_result(same)).verdict == "no"
     mixed = {**wae.PRINTED, "adaptive-bn": ("0.0157", "-0.89", "0.57", "0.356")}
     assert conclusions.codenorm_reconstructs(wae_result(mixed)).verdict == "partly"
+
+
+def test_one_training_of_each_decides_nothing():
+    results = wae_result(wae.PRINTED)
+    (table, seeds) = results["wae"].tables
+    single = tuple(replace(cell, error=float("nan")) for cell in table.cells)
+    facts = {"gap": 1.0, "error": float("nan"), "seeds": 1.0}
+    results = {
+        "wae": Result((replace(table, cells=single), seeds)),
+        "codenorm-removal": Result((), facts=facts),
+    }
+    assert conclusions.answers(results) == []
 
 
 @pytest.mark.parametrize(("gap", "verdict"), [(1.0, "yes"), (0.2, "partly"), (-1.0, "no")])

@@ -317,6 +317,8 @@ def _codenorm_is_better(
     cells = _wae(results, column)
     if cells is None or len(cells) < len(VERSIONS):
         return None
+    if any(c.error is None or math.isnan(c.error) for c in cells.values()):
+        return None  # one training each: no telling what the next would give
     best, *others = (cells[version] for version in VERSIONS)
     gaps = [
         (distance(other.ours) - distance(best.ours))
@@ -371,6 +373,8 @@ def removal_raises_kurtosis(results: Results) -> Answer | None:
         return None
     facts = results["codenorm-removal"].facts
     gap, error = facts["gap"], facts["error"]
+    if math.isnan(error):
+        return None
     return Answer(
         "Removing code normalization from a trained network and training on raises kurtosis.",
         "yes" if gap > SIGMAS * error else "no" if gap < SIGMAS * error / 3.0 else "partly",

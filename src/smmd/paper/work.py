@@ -146,8 +146,8 @@ class Work:
         return {**self.asked, "seconds": spent, **versions(self.device, torch_too)}
 
     def show(self, message: str, share: float) -> None:
-        """Tell how far the item is."""
-        self._progress(message, share)
+        """Tell how far the item is; that it is done is the runner's to say."""
+        self._progress(message, min(share, 0.99))
 
     def part(self, name: str, share: float, compute: Callable[[], Any]) -> Any:
         """``compute()``, or what an interrupted run had already stored for it (JSON values)."""
