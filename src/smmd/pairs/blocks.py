@@ -24,8 +24,10 @@ from smmd.radial import Radial
 
 #: A task is a square of at most this many rows and columns, cut into blocks.
 TASK = 1024
-#: How many numbers the blocks of a group of small samples hold together: 256 KB in float64.
-GROUP = 1 << 15
+#: How many numbers the blocks of a group of small samples hold together: 512 KB in float64.
+GROUP = 1 << 16
+#: Small samples of so many pairs together are cut, to leave out mirrored blocks.
+CUT = 1 << 14
 #: Up to so many points a gradient in float64 is taken from differences, which cost little there.
 EXACT_GRADIENT = 256
 
@@ -107,10 +109,10 @@ class _Job:
         n = m if self.y is None else self.y.shape[1]
         self.sums = np.zeros(samples)
         self.slopes = np.zeros(self.x.shape) if gradient else None
-        per_task = max(1, min(GROUP // min(m * n, self.function.edge**2), -(-samples // cores())))
+        edge = self._edge(samples, m, n)
+        per_task = max(1, min(GROUP // (min(m, edge) * min(n, edge)), -(-samples // cores())))
         groups = range(0, samples, per_task)
         if m * n <= self.function.edge**2 or len(groups) >= 4 * cores():
-            edge = self._edge(per_task, m, n)
             run_rounds(
                 [[partial(self._group, slice(s, s + per_task), edge) for s in groups]], len(groups)
             )
@@ -123,10 +125,10 @@ class _Job:
         return self.sums, self.slopes
 
     def _edge(self, samples: int, m: int, n: int) -> int:
-        """The block size for a group of samples: halves and quarters leave out mirrored pairs."""
+        """The block size of small samples: cut in three, they leave out three of nine blocks."""
         edge, longest = self.function.edge, max(m, n)
-        if self.y is None and samples * m * n >= GROUP // 2:
-            edge = min(edge, max(32, -(-longest // 4)))
+        if self.y is None and longest > 40 and samples * m * n >= CUT:
+            edge = min(edge, -(-longest // 3))
         return min(edge, longest)
 
     def _distances(self, part: slice, gradient: bool) -> Distances:
