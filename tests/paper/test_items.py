@@ -43,7 +43,7 @@ def test_variance_curve(work):
     result = variance_curve.compute(work(variance_curve))
     drawn(variance_curve, result)
     assert all(cell.agrees for cell in result.table("variance").compared())
-    # Eq. (3) by hand at γ = 1, d = 2: 2/(100·99)·(1/9 + 1/5 − 2/8).
+    # Eq. (2.3) by hand at γ = 1, d = 2: 2/(100·99)·(1/9 + 1/5 − 2/8).
     by_hand = math.sqrt(2 / 9900 * (1 / 9 + 1 / 5 - 1 / 4))
     cell = result.table("variance").at(("d=2",), "γ=1")
     assert cell.ours == pytest.approx(by_hand, rel=1e-12)

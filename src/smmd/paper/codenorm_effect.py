@@ -102,7 +102,7 @@ def draw(plt: Any, result: Result) -> Any:
 ITEM = Item(
     name="codenorm-effect",
     title="Code normalization lowers SMMD²",
-    place="Figure “codenorm-effect”",
+    place="Figure 2, “codenorm-effect”",
     about="The law of SMMD² for samples of N(0, I), as they are and code-normalized.",
     compute=compute,
     uses=("violin",),

@@ -132,7 +132,7 @@ def delta_is_zero(results: Results) -> Answer | None:
         _verdict([good == len(cells), result.facts["largest sd"] < 0.5]),
         f"{good} of {len(cells)} means within three standard errors of zero; the change's standard "
         f"deviation is at most {result.facts['largest sd']:.2f} of that of MMD² itself.",
-        "Section 3.2, Eq. (5)",
+        "Section 3.2, Eq. (3.1)",
     )
 
 

@@ -167,7 +167,7 @@ def draw(plt: Any, result: Result) -> Any:
 ITEM = Item(
     name="discrimination-mnist",
     title="Discrimination power: MNIST codes",
-    place="Table “Discrimination-power-table-mnist” and its box plot (d = 8)",
+    place="Table 2, “Discrimination-power-table-mnist”, and Figure 5, its box plot (d = 8)",
     about="The same against the codes of an auto-encoder that was trained without regularization.",
     compute=compute,
     uses=("repeats", "encoders", "encoder_epochs", "encoder_repeats"),

@@ -91,7 +91,7 @@ def draw(plt: Any, result: Result) -> Any:
 ITEM = Item(
     name="discrimination-uniform",
     title="Discrimination power: uniform distribution",
-    place="Table “Discrimination-power-table-unifrom” and its box plot (d = 8)",
+    place="Table 1, “Discrimination-power-table-unifrom”, and Figure 4, its box plot (d = 8)",
     about="How well does each estimator tell 100 points of N(0, I) from 100 uniform points?",
     compute=compute,
     uses=("repeats",),

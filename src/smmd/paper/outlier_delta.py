@@ -75,7 +75,7 @@ def _deltas(work: Work, d: int) -> list[list[object]]:
 ITEM = Item(
     name="outlier-delta",
     title="One far point hardly moves MMD²",
-    place="Section 3.2, “Avoiding Outliers”, Eq. (5)",
+    place="Section 3.2, “Avoiding Outliers”, Eq. (3.1)",
     about="The change of MMD² when one of 100 normal points is sent to infinity has mean zero.",
     compute=compute,
     uses=("deltas",),

@@ -43,7 +43,7 @@ def draw(plt: Any, result: Result) -> Any:
 ITEM = Item(
     name="outliers",
     title="Outliers are not seen",
-    place="Figure “Outlier-discrimination-experimen”",
+    place="Figure 6, “Outlier-discrimination-experimen”",
     about="Does any estimator notice that one of 100 points lies at 100·(1, 1, 1, 1)?",
     compute=compute,
     uses=("repeats",),

@@ -168,7 +168,7 @@ def draw(plt: Any, result: Result) -> Any:
 ITEM = Item(
     name="thresholds",
     title="Thresholds of level 5 %",
-    place="Table “thresholds”",
+    place="Table 4, “thresholds”",
     about="Above which SMMD² of 100 points normality is rejected, known or estimated parameters.",
     compute=compute,
     uses=("thresholds",),

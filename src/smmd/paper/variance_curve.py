@@ -19,7 +19,7 @@ _CURVE = np.geomspace(0.1, 30.0, 121)
 
 
 def printed(gamma: float, d: int, n: int) -> tuple[float, float]:
-    """√Var of the paper's Eq. (3), term by term as printed, and what float64 leaves open in it."""
+    """√Var of the paper's Eq. (2.3), term by term as printed, and what float64 leaves open in it."""
     g2 = gamma**2
     terms = (
         (g2 / (2 + g2)) ** d,
@@ -51,11 +51,11 @@ def compute(work: Work) -> Result:
         (
             Table(
                 "variance",
-                "√Var(γ, d, n): the cancellation-free form beside Eq. (3) as printed",
+                "√Var(γ, d, n): the cancellation-free form beside Eq. (2.3) as printed",
                 ("Dimension",),
                 tuple(cells),
                 digits=".3e",
-                against="Eq. (3) as printed",
+                against="Eq. (2.3) as printed",
             ),
         ),
         data={"gamma": _CURVE.tolist(), "curves": curves},
@@ -84,7 +84,7 @@ def draw(plt: Any, result: Result) -> Any:
 ITEM = Item(
     name="variance-curve",
     title="The scaling term of SMMD²",
-    place="Figure “Variance-curve”",
+    place="Figure 1, “Variance-curve”",
     about="The standard deviation of MMD² under normality, over kernel width and dimension.",
     compute=compute,
     draw=draw,

@@ -110,7 +110,7 @@ def reason(cell: Cell) -> str:
 ITEM = Item(
     name="violin",
     title="Mean 0, variance 1 under normality",
-    place="Figure “violin_plot”",
+    place="Figure 3, “violin_plot”",
     about="The law of SMMD² for n = 100 points of N(0, I): every violin has mean 0 and variance 1.",
     compute=compute,
     uses=("violin",),

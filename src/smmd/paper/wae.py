@@ -230,7 +230,7 @@ def reason(cell: Cell) -> str:
 ITEM = Item(
     name="wae",
     title="Wasserstein auto-encoders on MNIST",
-    place="Table “WAEQuantitative” and Figure “WAE-results”",
+    place="Table 3, “WAEQuantitative”, and Figure 7, “WAE-results”",
     about="Code normalization against adaptive kernel widths: error, shape of the codes, pictures.",
     compute=compute,
     uses=("waes", "wae_preset", "wae_epochs"),
