@@ -19,7 +19,7 @@ _CURVE = np.geomspace(0.1, 30.0, 121)
 
 
 def printed(gamma: float, d: int, n: int) -> tuple[float, float]:
-    """√Var of the paper's Eq. (2.3), term by term as printed, and what float64 leaves open in it."""
+    """√Var of the paper's Eq. (2.3), term by term, and what float64 leaves open in it."""
     g2 = gamma**2
     terms = (
         (g2 / (2 + g2)) ** d,
