@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from smmd import figures
 from smmd.paper import (
     autoencoders,
     codenorm_removal,
@@ -106,6 +107,14 @@ def test_waes_over_seeds_and_their_pictures(settings, tmp_path):
         assert cell.note  # a small run says so
     picture = trained.unpack(result.data["code-norm"]["reconstruction"])
     assert picture.shape == (6 * 28, 10 * 28)
+    with figures.look() as plt:
+        figure = wae.draw(plt, result)
+        plt.close(figure)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles[:3] == [
+        "(a) test reconstruction", "(b) random samples", "(c) slice through code space",
+    ]  # fmt: skip
+    assert titles[3:] == [""] * 6
     digits = data.load(settings.data).test
     np.testing.assert_array_equal(picture[:28, :28], digits[0, 0])
     assert "whose luck" in wae.reason(table.cells[0].__class__(("a",), "x", 1.0))

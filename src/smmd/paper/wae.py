@@ -208,15 +208,15 @@ def draw(plt: Any, result: Result) -> Any:
         len(result.data), len(kinds), figsize=(8.4, 2.0 * len(result.data)), squeeze=False,
         gridspec_kw={"width_ratios": [GRID[1] / GRID[0], GRID[1] / GRID[0], 1.0]},
     )  # fmt: skip
+    for ax, title in zip(axes[0], kinds.values(), strict=True):
+        ax.set_title(title)
     for row, (version, pictures) in zip(axes, result.data.items(), strict=True):
-        for ax, (kind, title) in zip(row, kinds.items(), strict=True):
+        for ax, kind in zip(row, kinds, strict=True):
             ax.imshow(trained.unpack(pictures[kind]), cmap="gray", vmin=0, vmax=255)
             ax.set_xticks([])
             ax.set_yticks([])
             for spine in ax.spines.values():
                 spine.set_visible(False)
-            if row is axes[0]:
-                ax.set_title(title)
         row[0].set_ylabel(version)
     return figure
 
