@@ -100,7 +100,7 @@ def test_waes_over_seeds_and_their_pictures(settings, tmp_path):
     table, seeds = result.table("wae"), result.table("wae-seeds")
     assert len(seeds.rows) == 6
     for version, column in (("code-norm", "kurtosis"), ("adaptive-plain", "test MSE")):
-        cell = table.at((version, "2 seeds, 1 epochs"), column)
+        cell = table.at((version, "2 seeds, 1 epoch"), column)
         single = [c.ours for c in seeds.cells if c.row[0] == version and c.column == column]
         assert cell.ours == pytest.approx(np.mean(single))
         assert cell.error == pytest.approx(np.std(single, ddof=1) / 2**0.5)

@@ -206,7 +206,11 @@ def _made(found: Found) -> Iterator[Block]:
         made: dict[str, Any] = dict(result.made)
         software = ("smmd", "python", "numpy", "scipy", "torch")
         known = {"key", "seconds", "device", "seed", *software}
-        sizes = ", ".join(f"{name} {value}" for name, value in made.items() if name not in known)
+        sizes = ", ".join(
+            f"{name} {value}"
+            for name, value in made.items()
+            if name not in known and value is not None
+        )
         versions = ", ".join(f"{name} {made[name]}" for name in software if name in made)
         rows.append(
             (

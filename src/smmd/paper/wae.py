@@ -92,7 +92,7 @@ def adopt(folder: Path, runs: Sequence[Run]) -> None:
         "wae_epochs": None,
         "data": name,
         "seconds": round(sum(row["seconds"] for run in runs for row in run.log), 1),
-        "device": machine["gpu"] or machine["platform"],
+        "device": machine["gpu"] or "CPU",
         **first.record["versions"],
     }
     _keep(folder, version, measure(runs), made)
@@ -135,7 +135,7 @@ def gather(folder: Path) -> Result | None:
     means, single = [], []
     for version, one in found.items():
         pooled = trained.over_seeds(one["seeds"])
-        row = (version, f"{len(one['seeds'])} seeds, {one['epochs']} epochs")
+        row = (version, f"{_many(len(one['seeds']), 'seed')}, {_many(one['epochs'], 'epoch')}")
         note = trained.remark(one["preset"], version, one["epochs"], one["data"])
         for column, (name, place) in COLUMNS.items():
             mean, error, spread = pooled[name]
@@ -174,6 +174,10 @@ def gather(folder: Path) -> Result | None:
         ),
         made=together([one["made"] for one in found.values()]),
     )
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _pictures(run: Run) -> dict[str, Any]:
