@@ -128,7 +128,7 @@ def _differences(found: Found) -> Iterator[Block]:
                         Entry(number(cell.ours, table.digits)),
                         Entry(number(cell.paper, table.digits)),
                         Entry(_sigmas(cell.z)),
-                        Entry(item.reason(cell) or "not known", kind="wide"),
+                        Entry(item.reason(cell) or _unknown(cell.z), kind="wide"),
                     )
                 )
     if not rows:
@@ -136,6 +136,11 @@ def _differences(found: Found) -> Iterator[Block]:
         return
     headers = ("Item", "Cell", "Ours", "Beside it", "Standard errors", "Why")
     yield Grid(headers, tuple(rows))
+
+
+def _unknown(z: float) -> str:
+    """Beyond four standard errors (one number in 16,000) chance is no reason."""
+    return "not known" if abs(z) > 4.0 else "perhaps chance: one number in 370 lies so far off"
 
 
 def _sigmas(z: float) -> str:
