@@ -112,6 +112,7 @@ def test_arrays(array, shape, tmp_path):
         (np.zeros((30, 8, 8, 8), np.uint8), "channels"),
         (np.zeros((30, 8, 8), complex), "numbers"),
         (np.zeros((5, 8, 8), np.uint8), "at least 20"),
+        (np.zeros((0, 8, 8)), "holds no images"),
     ],
 )
 def test_arrays_that_are_no_images(array, words):
@@ -135,8 +136,19 @@ def test_npz_files(tmp_path):
     with pytest.raises(ValueError, match="Python objects are refused"):
         data.load(tmp_path / "objects.npy")
     (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY")
-    with pytest.raises(ValueError, match="could not be read"):
-        data.load(tmp_path / "broken.npy")
+    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 and no more")
+    for name in ("broken.npy", "broken.npz"):
+        with pytest.raises(ValueError, match="could not be read"):
+            data.load(tmp_path / name)
+    np.savez(file, x_train=train, x_test=test[:1])
+    with pytest.raises(ValueError, match="1 test images; at least 2"):
+        data.load(file)
+    np.savez_compressed(file, x_train=train, x_test=test)
+    raw = bytearray(file.read_bytes())
+    raw[200:400] = bytes(200)
+    file.write_bytes(raw)
+    with pytest.raises(ValueError, match="'x_train' is refused"):
+        data.load(file)
 
 
 @pytest.mark.parametrize("name", ["mnits", "no/such/folder", "missing.npy"])

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 
 import smmd
 from smmd.kernels import Gaussian
-from smmd.wae import latent, quality
+from smmd.wae import latent, quality, report
 from smmd.wae.data import Dataset
 from smmd.wae.evaluation import FILE, Evaluation, about, evaluate, p_text, pvalue
 from tests.wae.standin import Linear, Normal, some_digits, tinted
@@ -219,12 +219,15 @@ def test_printed_as_people_write_it(evaluation):
     assert (about(57.2), about(1234.5), about(3.0)) == ("58", "1,300", "3")
 
 
-def test_one_image_after_another_is_a_data_set_too():
+def test_very_few_test_images_still_make_a_report(tmp_path):
     data = tinted()
-    small = Dataset("few", data.train[:20], data.test[:5])
-    found = evaluate(Linear(None, small, 2))
-    assert found.n == 5
-    assert np.isfinite(found.quality.samples)
+    for count in (2, 5):
+        small = Dataset("few", data.train[:20], data.test[:count])
+        run = Linear(tmp_path, small, 2)
+        found = evaluate(run)
+        assert found.n == count
+        assert np.isfinite(found.quality.samples)
+        assert report.write(run, found).is_file()
 
 
 def test_images_that_are_read_only_draw_no_warning():

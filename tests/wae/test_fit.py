@@ -41,7 +41,9 @@ def test_codes_and_images_are_numpy(run, spots):
     # Floating-point images are the same images.
     floats = (spots.test / 255).astype(np.float32)
     np.testing.assert_allclose(run.encode(floats), codes, atol=1e-4)
-    values = [smmd.smmd(batch) for batch in codes.reshape(-1, 50, 2).astype(float)]
+    # Held-out batches are drawn by lot, always the same one.
+    lot = torch.randperm(200, generator=torch.Generator().manual_seed(0)).numpy()
+    values = [smmd.smmd(batch) for batch in codes[lot].reshape(-1, 50, 2).astype(float)]
     assert np.mean(values) == pytest.approx(run.log[-1]["b"], rel=1e-3)
 
 
@@ -102,6 +104,10 @@ def test_an_array_in_memory_is_not_kept(tmp_path, spots):
     fit(spots, out=tmp_path / "run", epochs=1, **SMALL)
     with pytest.raises(ValueError, match="array in memory"):
         load(tmp_path / "run").dataset()
+    again = load(tmp_path / "run", data=spots)
+    assert again.dataset() is spots
+    with pytest.raises(ValueError, match="checksum"):
+        load(tmp_path / "run", data=spots.train)
     # With the same array again it can be continued.
     assert fit(spots, out=tmp_path / "run", resume=True).finished
 
@@ -145,3 +151,13 @@ def test_presets():
 def test_mistakes_are_named(spots, options, words):
     with pytest.raises((ValueError, TypeError), match=words):
         fit(spots, **options)
+
+
+def test_images_that_are_read_only_are_taken_without_a_warning(spots):
+    for part in (spots.train, spots.test):
+        part.flags.writeable = False
+    try:
+        assert fit(spots, epochs=1, **SMALL).finished
+    finally:
+        for part in (spots.train, spots.test):
+            part.flags.writeable = True

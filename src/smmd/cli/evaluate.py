@@ -19,6 +19,12 @@ def evaluate(
         Path, typer.Argument(help="The folder of a run, or of several seeds' runs.", metavar="RUN")
     ],
     report: Annotated[bool, typer.Option(help="Write report.html beside the numbers.")] = True,
+    data: Annotated[
+        str | None, typer.Option(help="Where the run's folder of images or file is now, if moved.")
+    ] = None,
+    data_dir: Annotated[
+        str | None, typer.Option(help="Where a named data set's published files are now.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to run the networks: cpu, cuda, ...")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -36,7 +42,7 @@ def evaluate(
     from smmd.wae.run import load_all
 
     top = run.expanduser()
-    runs = load_all(top, device=checked_device(device))
+    runs = load_all(top, device=checked_device(device), data=data, data_dir=data_dir)
     several = runs[0].folder != top
     found, text = reports.publish(runs if several else runs[0], top, pages=report)
     if as_json:

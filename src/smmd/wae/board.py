@@ -33,7 +33,7 @@ class Board:
 
     def __init__(self, folder: Path, data: Dataset) -> None:
         self.events = EventFile(folder / "tensorboard")
-        self.real = data.test[:SHOWN]
+        self.real = data.test[:SHOWN].copy()
 
     @torch.no_grad()
     def pictures(self, learner: Learner, epoch: int, last: int) -> np.ndarray | None:

@@ -9,6 +9,8 @@ load("images.npy"), load("images.npz")        an array; never unpickled
 from __future__ import annotations
 
 import hashlib
+import zipfile
+import zlib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -20,6 +22,8 @@ from smmd.wae import images, published
 
 SUBSET = "mnist-subset"
 DIGITS = tuple("0123456789")
+#: What reading a damaged NPY or NPZ file may raise besides ValueError.
+_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,10 @@ class Dataset:
                     f"{part} images must be uint8 or float32 of shape (n, channels, height, "
                     f"width), got {array.dtype} {array.shape}"
                 )
-            if len(array) == 0:
-                raise ValueError(f"{self.name} holds no {part} images")
+            if len(array) < 2:
+                raise ValueError(
+                    f"{self.name} holds {len(array)} {part} images; at least 2 are needed"
+                )
         if self.train.shape[1:] != self.test.shape[1:]:
             raise ValueError(
                 f"train and test images must have one shape, got {self.train.shape[1:]} and "
@@ -132,17 +138,18 @@ def from_folder(path: Path, size: int | None = None) -> Dataset:
 
 def from_file(path: Path) -> Dataset:
     """An NPY file of images, or an NPZ file with train (and test) images and labels."""
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(
-            f"{path} could not be read as an NPY or NPZ file of numbers ({error}); arrays of "
-            "Python objects are refused because reading them can run code"
-        ) from None
-    if isinstance(loaded, np.ndarray):
-        return from_array(loaded, path.stem)
-    with loaded as parts:
-        return _from_parts(parts, path)
+    with open(path, "rb") as file:
+        try:
+            loaded = np.load(file, allow_pickle=False)
+        except (ValueError, *_UNREADABLE) as error:
+            raise ValueError(
+                f"{path} could not be read as an NPY or NPZ file of numbers ({error}); arrays of "
+                "Python objects are refused because reading them can run code"
+            ) from None
+        if isinstance(loaded, np.ndarray):
+            return from_array(loaded, path.stem)
+        with loaded as parts:
+            return _from_parts(parts, path)
 
 
 def _from_parts(parts: Any, path: Path) -> Dataset:
@@ -151,7 +158,7 @@ def _from_parts(parts: Any, path: Path) -> Dataset:
             if name in parts.files:
                 try:
                     return np.asarray(parts[name])
-                except ValueError as error:
+                except (ValueError, *_UNREADABLE) as error:
                     raise ValueError(f"{path}: the array {name!r} is refused: {error}") from None
         return None
 

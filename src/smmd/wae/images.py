@@ -35,10 +35,12 @@ def as_images(array: np.ndarray, name: str) -> np.ndarray:
             f"{name} must have shape (n, height, width) or (n, height, width, channels), "
             f"got {array.shape}"
         )
+    if array.size == 0:
+        raise ValueError(f"{name} holds no images: its shape is {array.shape}")
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     if array.dtype.kind in "iu" and array.dtype != np.uint8:
-        if array.size and (array.min() < 0 or array.max() > 255):
+        if array.min() < 0 or array.max() > 255:
             raise ValueError(
                 f"{name} has whole numbers from {array.min()} to {array.max()}; "
                 "scale them to 0…255 (uint8) or to 0…1 (float32)"

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smmd.wae import checkpoint, data, images, records
+from smmd.wae import checkpoint, images, records
+from smmd.wae import data as datasets
 from smmd.wae import model as models
 from smmd.wae.config import Config
 from smmd.wae.data import Dataset
@@ -114,9 +115,10 @@ class Run:
             config = self.config
             if config.data == "array":
                 raise ValueError(
-                    "the run was trained on an array in memory, which is not kept with it"
+                    "the run was trained on an array in memory, which is not kept with it; pass "
+                    "it again as load(..., data=array)"
                 )
-            found = data.load(config.data, data_dir=config.data_dir, size=config.size)
+            found = datasets.load(config.data, data_dir=config.data_dir, size=config.size)
             check_data(found, self.record)
             self._data = found
         return self._data
@@ -149,7 +151,13 @@ def check_data(found: Dataset, record: dict[str, Any]) -> None:
 
 
 def load(
-    path: Any, *, device: Any = "cpu", networks: Custom = None, epoch: int | None = None
+    path: Any,
+    *,
+    device: Any = "cpu",
+    networks: Custom = None,
+    epoch: int | None = None,
+    data: Any = None,
+    data_dir: Any = None,
 ) -> Run:
     """The run kept in a folder, at its newest good checkpoint or at that of ``epoch``.
 
@@ -162,6 +170,9 @@ def load(
         For a run that was trained with networks of one's own: the same ones.
     epoch : int, optional
         Only the newest few are kept.
+    data, data_dir : optional
+        Where the images are now, if they were moved or were an array, as for ``fit``; they must be
+        the same images.
     """
     where = Path(path).expanduser()
     record = records.read_config(where)
@@ -181,7 +192,14 @@ def load(
     names = {name.removeprefix("model."): t for name, t in _of_model(found.tensors).items()}
     model.load_state_dict(names)
     rows = [row for row in records.read_log(where) if row["epoch"] < found.epoch]
-    return Run(config, model.to(device).eval(), record, [*rows, found.state["row"]], where)
+    found_data = None
+    if data is not None or data_dir is not None:
+        found_data = datasets.load(
+            config.data if data is None else data, data_dir=data_dir, size=config.size
+        )
+        check_data(found_data, record)
+    log = [*rows, found.state["row"]]
+    return Run(config, model.to(device).eval(), record, log, where, found_data)
 
 
 def _of_model(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from smmd.wae import checkpoint, graphs, loop, records, watch
@@ -47,8 +48,11 @@ class Session:
         self.configs, self.dataset, self.device = configs, dataset, device
         self.folders, self.ranks, self.watcher = folders, ranks, watcher
         self.keeps = ranks.rank == 0 and folders[0] is not None
-        images = torch.from_numpy(dataset.train).to(device)
-        self.held_out = torch.from_numpy(dataset.test).to(device)
+        images, self.held_out = (
+            # Arrays read from files may be read-only, which PyTorch takes with a warning.
+            torch.from_numpy(np.require(part, requirements=["C", "W"])).to(device)
+            for part in (dataset.train, dataset.test)
+        )
         self.learners: list[Learner] = []
         for config in configs:
             model = models.build(config, dataset.shape, networks).to(device)

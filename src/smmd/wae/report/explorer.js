@@ -9,7 +9,9 @@
   // A tile is centred on its code, so the plane reaches half a tile beyond the last codes.
   const edge = limit + step / 2;
   const sheets = new Map();
-  let state = { a: data.first[0], b: data.first[1], start: 0, x: 0, y: 0 };
+  // Through the code of a real image if there is one: the origin decodes to a blur of everything.
+  const start = Math.min(1, data.starts.length - 1);
+  let state = { a: data.first[0], b: data.first[1], start, x: 0, y: 0 };
   let sheet = null, turn = 0, drawing = false;
 
   const name = (k) => "z" + String(data.axes[k] + 1).replace(/\d/g, (c) => "₀₁₂₃₄₅₆₇₈₉"[c]);
