@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from smmd.paper.answer import Answer, Results, verdict
+from smmd.paper.conclusions_trained import (
+    codenorm_has_low_kurtosis,
+    codenorm_has_low_skewness,
+    codenorm_is_normal,
+    codenorm_reconstructs,
+    removal_raises_kurtosis,
+)
 from smmd.paper.discrimination import HZ, HZ_FORMULA
-from smmd.paper.model import SIGMAS, Cell, Result, Table
-
-Verdict = Literal["yes", "no", "partly"]
-Results = Mapping[str, Result]
+from smmd.paper.model import SIGMAS, Cell, Table
 
 #: The two tables of τ that the paper concludes from.
 TAU = {"discrimination-uniform": "uniform", "discrimination-mnist": "MNIST codes"}
 #: What the paper calls as good as the best: within 5 % of it.
 AS_GOOD = 0.95
-VERSIONS = ("code-norm", "adaptive-bn", "adaptive-plain")
-
-
-@dataclass(frozen=True)
-class Answer:
-    claim: str
-    verdict: Verdict
-    evidence: str
-    place: str
 
 
 def answers(results: Results) -> list[Answer]:
     """All claims that the computed items bear on, in the paper's order."""
     return [answer for claim in CLAIMS if (answer := claim(results)) is not None]
-
-
-def _verdict(holds: list[bool]) -> Verdict:
-    return "yes" if all(holds) else "partly" if any(holds) else "no"
 
 
 def _taus(results: Results) -> Iterator[tuple[str, Table]]:
@@ -61,7 +52,7 @@ def shift_is_not_the_mean(results: Results) -> Answer | None:
     holds = [facts["smallest gain"] > 0.0, facts["to mean"] > 1e-3]
     return Answer(
         "The optimal translation does not place the centre of mass at the origin.",
-        _verdict(holds),
+        verdict(holds),
         f"In skewed samples it lies {facts['to mean']:.2f} or more from minus the mean and lowers "
         f"SMMD² by {facts['gain']:.1f} on average (at least {facts['smallest gain']:.1f}) compared "
         "with centring.",
@@ -76,7 +67,7 @@ def scaling_varies(results: Results) -> Answer | None:
     low, high = (facts[f"{k} ratio of s=1/16 to s=1"] for k in ("smallest", "largest"))
     return Answer(
         "The scaling of MMD² varies widely across dimensions and kernel widths.",
-        _verdict([high / low > 10.0, facts["spread over d"] > 2.0]),
+        verdict([high / low > 10.0, facts["spread over d"] > 2.0]),
         f"√Var at s = 1/16 is {low:.2g} to {high:.2g} times that at s = 1, depending on d; the "
         f"curves' peaks differ by a factor of {facts['spread over d']:.1f} between dimensions.",
         "Section 3.1",
@@ -129,7 +120,7 @@ def delta_is_zero(results: Results) -> Answer | None:
     good = sum(bool(c.agrees) for c in cells)
     return Answer(
         "One point sent to infinity changes MMD² by zero on average, and by little.",
-        _verdict([good == len(cells), result.facts["largest sd"] < 0.5]),
+        verdict([good == len(cells), result.facts["largest sd"] < 0.5]),
         f"{good} of {len(cells)} means within three standard errors of zero; the change's standard "
         f"deviation is at most {result.facts['largest sd']:.2f} of that of MMD² itself.",
         "Section 3.2, Eq. (3.1)",
@@ -164,7 +155,7 @@ def analytic_beats_sampled(results: Results) -> Answer | None:
         return None
     return Answer(
         "Analytic RBF discriminates better than Empirical RBF and Empirical IMQ.",
-        _verdict(holds),
+        verdict(holds),
         f"At each method's best scale {sum(holds)} of {len(holds)} comparisons are won; "
         + "; ".join(evidence)
         + ".",
@@ -209,7 +200,7 @@ def one_is_never_good(results: Results) -> Answer | None:
     name, column, most = max(shares, key=lambda s: s[2])
     return Answer(
         "The common choice γ² = d (s = 1) is never a good one.",
-        _verdict([share < AS_GOOD for *_, share in shares]),
+        verdict([share < AS_GOOD for *_, share in shares]),
         f"Analytic RBF at s = 1 reaches {min(s for *_, s in shares):.2f} to {most:.2f} of the best "
         f"τ (most at {name}, {column}).",
         "Section 4, “Discriminative Performance”",
@@ -282,7 +273,7 @@ def imq_is_not_superior(results: Results) -> Answer | None:
         return None
     return Answer(
         "The IMQ kernel is not superior to the RBF kernel.",
-        _verdict(holds),
+        verdict(holds),
         f"Best against best, sampled IMQ has {min(ratios):.2f} to {max(ratios):.2f} times the τ of "
         f"sampled RBF and is clearly above it in {len(holds) - sum(holds)} of {len(holds)} "
         f"columns; in closed form, which the paper could not have, the ratio is {min(closed):.2f} "
@@ -298,90 +289,9 @@ def two_is_liberal(results: Results) -> Answer | None:
     levels = [c.ours for c in result.table("liberal").cells]
     return Answer(
         "2.0 is an easy threshold for a single batch.",
-        _verdict([max(levels) <= result.facts["alpha"]]),
+        verdict([max(levels) <= result.facts["alpha"]]),
         f"Normal batches exceed it in {min(levels):.1%} to {max(levels):.1%} of cases.",
         "Appendix, “Hypothesis Tests”",
-    )
-
-
-def _wae(results: Results, column: str) -> dict[str, Cell] | None:
-    if "wae" not in results:
-        return None
-    cells = [c for c in results["wae"].table("wae").cells if c.column == column]
-    return {version: c for version in VERSIONS for c in cells if c.row[0] == version}
-
-
-def _codenorm_is_better(
-    results: Results, column: str, claim: str, distance: Callable[[float], float]
-) -> Answer | None:
-    cells = _wae(results, column)
-    if cells is None or len(cells) < len(VERSIONS):
-        return None
-    if any(c.error is None or math.isnan(c.error) for c in cells.values()):
-        return None  # one training each: no telling what the next would give
-    best, *others = (cells[version] for version in VERSIONS)
-    gaps = [
-        (distance(other.ours) - distance(best.ours))
-        / max(math.hypot(other.error or 0.0, best.error or 0.0), 1e-300)
-        for other in others
-    ]
-    holds = [gap > SIGMAS for gap in gaps]
-    # Undecided, or better than one of the two only: partly.
-    shown = ", ".join(f"{v} {c.ours:.4g} ± {c.error or 0:.2g}" for v, c in cells.items())
-    return Answer(
-        claim,
-        "yes" if all(holds) else "no" if min(gaps) < -SIGMAS or max(gaps) <= 0.0 else "partly",
-        f"Means over seeds: {shown}; code-norm is better by {gaps[0]:.1f} and {gaps[1]:.1f} "
-        "standard errors." + (f"  ({best.note}.)" if best.note else ""),
-        "Section 4, “WAE results”",
-    )
-
-
-def codenorm_reconstructs(results: Results) -> Answer | None:
-    return _codenorm_is_better(
-        results, "test MSE", "Code normalization gives the best test reconstruction.", float
-    )
-
-
-def codenorm_has_low_kurtosis(results: Results) -> Answer | None:
-    return _codenorm_is_better(
-        results, "kurtosis", "Code normalization gives the lowest kurtosis: no outliers.", float
-    )
-
-
-def codenorm_has_low_skewness(results: Results) -> Answer | None:
-    return _codenorm_is_better(
-        results, "skewness", "Code normalization gives the lowest skewness.", float
-    )
-
-
-def codenorm_is_normal(results: Results) -> Answer | None:
-    claim = "Code normalization gives the B-statistic nearest to zero, inside ±0.424."
-    found = _codenorm_is_better(results, "B", claim, abs)
-    if found is None:
-        return None
-    every = [c for c in results["wae"].table("wae-seeds").cells if c.column == "B"]
-    inside = []
-    for version in VERSIONS:
-        seeds = [abs(c.ours) <= 3.0 / math.sqrt(50) for c in every if c.row[0] == version]
-        inside.append(f"{sum(seeds)} of {len(seeds)} ({version})")
-    return replace(found, evidence=f"{found.evidence}  Inside the band: {', '.join(inside)}.")
-
-
-def removal_raises_kurtosis(results: Results) -> Answer | None:
-    if "codenorm-removal" not in results:
-        return None
-    facts = results["codenorm-removal"].facts
-    gap, error = facts["gap"], facts["error"]
-    if math.isnan(error):
-        return None
-    return Answer(
-        "Removing code normalization from a trained network and training on raises kurtosis.",
-        "yes" if gap > SIGMAS * error else "no" if gap < SIGMAS * error / 3.0 else "partly",
-        f"Normalized kurtosis goes from {facts['before']:.2f} to {facts['without']:.2f} without "
-        f"the layer and to {facts['with']:.2f} with it, trained on for as long: a difference of "
-        f"{gap:.2f} ± {error:.2f} over {facts['seeds']:.0f} networks.",
-        "Section 4, “WAE results”",
     )
 
 
