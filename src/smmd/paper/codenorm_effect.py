@@ -60,7 +60,7 @@ def compute(work: Work) -> Result:
         facts={"shift": shift, "error": math.sqrt(2.0 / repeats)},
         notes=(
             "The paper states no numbers here; ours stand beside the exact null moments.",
-            f"The mean moves by {shift:.2f} null standard deviations, which is what λ multiplies; "
+            f"The mean goes down by {-shift:.2f} null standard deviations, which λ multiplies; "
             "section 3.2 speaks of “several λ's”.",
         ),
     )
