@@ -54,7 +54,7 @@ def meet(z: Tensor, group: Any, gradient: bool) -> Ranks:
     sizes = (z.shape[-2], int(gradient), z.shape[-1], z.ndim, math.prod(z.shape[:-2]), z.itemsize)
     on_host = "cpu:" in str(dist.get_backend_config(group))
     mine = torch.tensor(sizes, device="cpu" if on_host else z.device)
-    table = _stacked(mine, group).tolist()
+    table = stacked(mine, group).tolist()
     if any(row[2:] != table[0][2:] for row in table):
         raise ValueError(
             "z must have the same type, dimension d and leading axes on every rank; this one has "
@@ -71,7 +71,7 @@ def gathered(x: Tensor, ranks: Ranks) -> Tensor:
     rows = x.detach().movedim(-2, 0)
     if rows.shape[0] < largest:
         rows = torch.cat([rows, rows.new_zeros((largest - rows.shape[0], *rows.shape[1:]))])
-    parts = _stacked(rows, ranks.group).flatten(0, 1)
+    parts = stacked(rows, ranks.group).flatten(0, 1)
     if min(ranks.counts) < largest:
         held = enumerate(ranks.counts)
         parts = torch.cat([parts[r * largest : r * largest + count] for r, count in held])
@@ -80,10 +80,10 @@ def gathered(x: Tensor, ranks: Ranks) -> Tensor:
 
 def added(x: Tensor, ranks: Ranks) -> Tensor:
     """The sum of every rank's x, in the order of ranks: the same bits on each."""
-    return _stacked(x, ranks.group).sum(0)
+    return stacked(x, ranks.group).sum(0)
 
 
-def _stacked(x: Tensor, group: Any) -> Tensor:
+def stacked(x: Tensor, group: Any) -> Tensor:
     """Every rank's x (all of one shape) on a new axis 0."""
     parts = x.new_empty((dist.get_world_size(group), *x.shape))
     dist.all_gather(list(parts.unbind(0)), x.contiguous(), group=group)

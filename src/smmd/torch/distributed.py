@@ -13,6 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from smmd.pairs import ranks
+
 Group = Any  # None, "world" or a torch.distributed.ProcessGroup
 
 
@@ -46,9 +48,7 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
         ctx.group = group
-        parts = x.new_empty((dist.get_world_size(group) * x.shape[0], *x.shape[1:]))
-        dist.all_gather_into_tensor(parts, x.contiguous(), group=group)
-        return parts.reshape(-1, *x.shape)
+        return ranks.stacked(x, group)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
