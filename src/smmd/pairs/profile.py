@@ -3,6 +3,7 @@
 With w = (1 + r²/c)^(−1/2), which maps [0, ∞) to (0, 1] and decays as r^(−1),
 
     f(r²) = top − t · P(w − w₀),   t = 1 − w² = (r²/c) w²,
+    df/dr² = −w³/(2c) · (2wP − tP′),
 
 keeps its relative accuracy near r = 0 however wide the kernel, costs one reciprocal square root,
 and no exponential.  w₀ is where pairs under N(0, I) gather (r² = 2d), so that there only the
@@ -19,8 +20,6 @@ from numpy.polynomial import chebyshev, polynomial
 from numpy.typing import NDArray
 from scipy import special
 
-from smmd import quadrature
-
 Array = NDArray[np.float64]
 
 
@@ -36,27 +35,6 @@ class Profile:
     def flat(self) -> list[float]:
         """As a plain list of numbers: (c, w₀, top, p₀, p₁, …)."""
         return [self.c, self.middle, self.top, *self.coefficients]
-
-    @classmethod
-    def from_flat(cls, numbers: list[float]) -> Profile:
-        return cls(numbers[0], numbers[1], numbers[2], tuple(numbers[3:]))
-
-    def _map(self, r2: Array) -> tuple[Array, Array, Array]:
-        x = np.asarray(r2, dtype=np.float64) / self.c
-        w = 1.0 / np.sqrt(1.0 + x)
-        return w, x * w * w, w - self.middle
-
-    def value(self, r2: Array) -> Array:
-        """f(r²) in float64."""
-        _, t, u = self._map(r2)
-        return self.top - t * polynomial.polyval(u, self.coefficients)
-
-    def slope(self, r2: Array) -> Array:
-        """df/dr² = −w³/(2c)·(2wP − tP′)."""
-        w, t, u = self._map(r2)
-        p = polynomial.polyval(u, self.coefficients)
-        dp = polynomial.polyval(u, polynomial.polyder(np.array(self.coefficients)))
-        return -(w**3) / (2.0 * self.c) * (2.0 * w * p - t * dp)
 
 
 def rational_profile(a: float, *, weight: float = 1.0, base: float = 0.0) -> Profile:
@@ -124,12 +102,6 @@ def _shortest(series: Array, tolerance: float) -> Array:
     """The fewest leading terms (at least three) whose omitted rest is below ``tolerance``."""
     tails = np.append(np.cumsum(np.abs(series[::-1]))[::-1], 0.0)
     return series[: max(3, int(np.argmax(tails <= tolerance)))]
-
-
-def sliced_profile(d: int, a: float) -> Profile:
-    """φ_d(a r²/2) = ₁F₁(1/2; d/2; −a r²/2) for d ≥ 2: the exact sliced kernel of width a^(−1/2)."""
-    c, (values, _, _) = quadrature.sliced_series(d)
-    return series_profile(d, a, c, values)
 
 
 def _null_pairs(d: int) -> tuple[Array, Array]:
