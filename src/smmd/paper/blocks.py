@@ -63,7 +63,7 @@ Block = Heading | Text | Grid | Links | Picture
 
 STYLE = """
 .grid td{white-space:nowrap}.grid td.wide{white-space:normal;min-width:16rem;max-width:34rem}
-.grid caption{white-space:nowrap}
+.grid caption{white-space:nowrap;padding-top:.7rem}
 .grid small{color:var(--soft)}.grid td.yes small::before{content:"≈ ";color:var(--good)}
 .grid td.no{background:color-mix(in srgb,var(--bad) 14%,transparent)}
 .grid td.no small::before{content:"≠ ";color:var(--bad);font-weight:600}
