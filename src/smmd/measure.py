@@ -130,7 +130,7 @@ def null_variance(n: int, d: int, kernel: Kernel = Gaussian(), *, unbiased: bool
 
     >>> import smmd
     >>> f"{smmd.null_variance(100, 8) ** 0.5:.6f}"
-    '0.000508'
+    '0.000505'
     """
     n, d = _counts(n, d, unbiased)
     mixture = as_kernel(kernel).resolve(n, d)

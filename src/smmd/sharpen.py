@@ -1,4 +1,4 @@
-"""Where SMMD² would lose digits to one far point, notice it and compute the value again."""
+"""Where SMMD² would lose digits to a far point, notice it and compute the value again."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ import numpy as np
 from smmd import arrays, pairs
 from smmd.arrays import Array
 from smmd.closed_form import Terms
-from smmd.pairs.centred import centred_mean
+from smmd.pairs.centred import centred_mean, centred_mean_of_points
 from smmd.radial import Exponentials
 from smmd.samples import Sample
 
-#: Up to how many points SMMD² is computed again.
-MOST_POINTS = 4096
+#: How many kernel values SMMD² may be computed again from: about a second.
+MOST_VALUES = 1 << 25
 
 
 def sharpened(value: Array, sample: Sample, terms: Terms) -> Array:
     """SMMD² of the samples in which large terms cancel, again and pair by pair.
 
-    That needs a kernel wide enough to have a base, and a single point far out.  Only the value is
-    replaced: derivatives do not suffer.  While tracing, on a GPU, and beyond ``MOST_POINTS`` points
-    the value stays as it was.
+    That needs a kernel wide enough to have a base, and a few points far out: the terms of ordinary
+    points are as large as the statistic's own noise, and their roundings average out.  Only the
+    value is replaced: derivatives do not suffer.  While tracing, on a GPU, and where it would take
+    more than ``MOST_VALUES`` kernel values, the value stays as it was.
     """
     parts = terms.components
-    if not arrays.is_concrete(sample.z) or sample.n > MOST_POINTS or not sample.z.shape[0]:
+    n, d = sample.n, sample.d
+    work = n * n * (len(parts) + d if sample.var is None else len(parts) * d)
+    if not arrays.is_concrete(sample.z) or work > MOST_VALUES or not sample.z.shape[0]:
         return value
     wide = arrays.to_numpy(parts.base, "the kernel's base") if _varies(parts) else parts.base
     if not np.any(wide):
@@ -33,7 +36,9 @@ def sharpened(value: Array, sample: Sample, terms: Terms) -> Array:
         cross = pairs.radial_value(terms.cross, xp.sum(z * z, axis=-1))
     else:
         cross = pairs.overlap_terms(xp, z * z, 1.0 + sample.var, parts)
-    size = arrays.to_numpy(xp.mean(xp.abs(cross), axis=-1), "SMMD²")
+    # Under normality the constant is the mean of these terms, whose roundings are independent.
+    off = arrays.to_numpy(cross, "SMMD²") - np.asarray(_constant(terms))[..., None]
+    size = np.linalg.norm(off.astype(np.float64), axis=-1) / n
     now = np.asarray(arrays.to_numpy(value, "SMMD²"), dtype=np.float64)
     precise = "float64" in str(sample.dtype)
     unit = 2.0**-50 if "float64" in str(z.dtype) else 2.0**-21
@@ -46,9 +51,17 @@ def sharpened(value: Array, sample: Sample, terms: Terms) -> Array:
     for at in zip(*np.nonzero(np.atleast_1d(lost)), strict=True):
         index = at if lost.ndim else ()
         mixture = scaled_mixture(parts, index)
-        here = None if spread is None else np.asarray(spread[index], dtype=np.float64)
-        change[index] = centred_mean(points[index], here, mixture) - now[index]
+        if spread is None:
+            again = centred_mean_of_points(points[index], mixture)
+        else:
+            again = centred_mean(points[index], spread[index].astype(np.float64), mixture)
+        change[index] = again - now[index]
     return value + arrays.like(change, z, z.dtype)
+
+
+def _constant(terms: Terms) -> np.ndarray | float:
+    constant = terms.constant
+    return constant if isinstance(constant, float) else arrays.to_numpy(constant, "SMMD²")
 
 
 def _varies(parts: Exponentials) -> bool:

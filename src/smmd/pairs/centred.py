@@ -24,9 +24,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from smmd import closed_form
 from smmd.arrays import Array, Namespace, kind, namespace
-from smmd.pairs.dense import by_row_blocks, pick, without_self
+from smmd.pairs.dense import block_rows, by_row_blocks, pick, without_self
 from smmd.radial import expm1
 
 
@@ -47,6 +49,36 @@ def centred_mean(
         part = _row_sums(xp, z, spread, a, log_w, not unbiased)
         sums = part if sums is None else sums + part
     return xp.sum(sums, axis=-1) / (n * (n - 1) if unbiased else n * n)
+
+
+def centred_mean_of_points(z: np.ndarray, mixture: Iterable[tuple[float, float]]) -> float:
+    """The unbiased one of one sample (n, d) in NumPy, without variances: n² work for each term.
+
+    With s = t = 0, δ depends on x·y and the norms alone.
+    """
+    n, d = z.shape
+    norms, total, mixture = np.sum(z * z, axis=-1), 0.0, list(mixture)
+    size = block_rows(z, z)
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        r2 = np.sum((z[rows, None, :] - z) ** 2, axis=-1)
+        dots = np.sum(z[rows, None, :] * z, axis=-1)
+        itself = np.arange(start, start + len(r2))
+        for a, log_w in mixture:
+            log_c = -0.5 * d * math.log1p(2.0 * a)
+            cross = -0.5 * d * math.log1p(a) - (0.5 * a / (1.0 + a)) * norms
+            below = np.expm1(cross - log_c)
+            log_pair = cross[rows, None] + cross - log_c
+            squares = (0.5 * a * a / (1.0 + a)) * (norms[rows, None] + norms)
+            delta = a * dots - squares - 0.5 * d * math.log1p(-((a / (1.0 + a)) ** 2))
+            near = delta < 1.0
+            small = np.exp(log_pair + log_w) * np.expm1(np.where(near, delta, 0.0))
+            apart = np.exp(log_w - 0.5 * a * r2) - np.exp(log_pair + log_w)
+            h = np.where(near, small, apart)
+            h += math.exp(log_c + log_w) * below[rows, None] * below
+            h[np.arange(len(h)), itself] = 0.0
+            total += float(h.sum())
+    return total / (n * (n - 1))
 
 
 def _row_sums(
