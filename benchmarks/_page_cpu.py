@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from benchmarks._page_rows import Rows, crossover, duration, number, ratio, table
+from benchmarks._page_rows import Rows, crossover, duration, number, table
 
 #: What methods are called on the page, and what they compute.
 NAMES = {
@@ -126,9 +127,9 @@ def _limits(rows: Rows) -> str:
     return found
 
 
-def figure(rows: Rows, plt: object, figures: object) -> object:
+def figure(rows: Rows, plt: Any, figures: Any) -> Any:
     """Time against n for values and for losses, and against d."""
-    drawing, axes = plt.subplots(1, 3, figsize=(9.6, 3.2))  # type: ignore[attr-defined]
+    drawing, axes = plt.subplots(1, 3, figsize=(9.6, 3.2))
     shown = [
         ("value", ["smmd float64", "smmd float32", "pingouin", "KeOps", "geomloss", "alibi-detect",
                    "ignite", "frouros", "hyppo"], "value, d = 8"),
@@ -144,24 +145,27 @@ def figure(rows: Rows, plt: object, figures: object) -> object:
         draw(axes[2], [p for p in line if not math.isnan(p[1])], label(method), k, figures)
     axes[2].set(title="value, n = 5,000", xlabel="dimension d", ylabel="seconds")
     for axis in axes:
-        axis.set(xscale="log", yscale="log")
-        axis.legend(fontsize=7)
+        finish(axis)
     return drawing
+
+
+def finish(axis: Any) -> None:
+    """Logarithms, and what is what."""
+    axis.set(xscale="log", yscale="log")
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(fontsize=7)
 
 
 def label(method: str) -> str:
     return method.replace(" loss", "")
 
 
-def draw(axis: object, line: list[tuple[int, float]], name: str, k: int, figures: object) -> None:
+def draw(axis: Any, line: list[tuple[int, float]], name: str, k: int, figures: Any) -> None:
     """One method's line: ours thick and blue, others in the colours that are left."""
     if not line:
         return
     ours = name.startswith("smmd")
-    colours = (figures.RED, figures.GOLD, figures.GREEN, figures.INK, figures.GREY)  # type: ignore[attr-defined]
-    style = {"color": figures.BLUE if ours else colours[k % 5], "linewidth": 2.0 if ours else 1.1}  # type: ignore[attr-defined]
+    colours = (figures.RED, figures.GOLD, figures.GREEN, figures.INK, figures.GREY)
+    style = {"color": figures.BLUE if ours else colours[k % 5], "linewidth": 2.0 if ours else 1.1}
     dashes = "-" if (ours and k == 0) or (not ours and k < 5) else "--"
-    axis.plot(*zip(*line, strict=True), dashes, marker="o", markersize=2.5, label=name, **style)  # type: ignore[attr-defined]
-
-
-__all__ = ["draw", "figure", "label", "ratio", "text"]
+    axis.plot(*zip(*line, strict=True), dashes, marker="o", markersize=2.5, label=name, **style)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from benchmarks._page_cpu import draw
+from benchmarks._page_cpu import draw, finish
 from benchmarks._page_rows import Rows, crossover, duration, number, ratio, table
 
 WORK = "value+grad"
@@ -183,9 +183,7 @@ def figure(rows: Rows, plt: Any, figures: Any) -> Any:
         ):
             line = rows.line(WORK, method, d)
             draw(axis, [(n, 1e3 * t) for n, t in line], method, k, figures)
-        axis.set(
-            title=f"value and gradient, d = {d}", xlabel="points n", xscale="log", yscale="log"
-        )
-        axis.legend(fontsize=7)
+        axis.set(title=f"value and gradient, d = {d}", xlabel="points n")
+        finish(axis)
     axes[0].set_ylabel("milliseconds")
     return drawing

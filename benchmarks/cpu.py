@@ -37,9 +37,9 @@ FIELDS = (
 )  # fmt: skip
 LIMITS = [name for name in METHODS if name.startswith("exp")]
 BATCHES = [name for name in METHODS if name.startswith("batch")]
-VALUES = [name for name in METHODS if not name.endswith(("loss", "compiled"))]
+VALUES = [name for name in METHODS if not name.endswith((" loss", "compiled"))]
 VALUES = [name for name in VALUES if name not in LIMITS + BATCHES]
-LOSSES = [name for name in METHODS if name.endswith(("loss", "compiled"))]
+LOSSES = [name for name in METHODS if name.endswith((" loss", "compiled"))]
 PEERS = ("frouros", "hyppo", "alibi-detect", "ignite", "geomloss", "pingouin")
 
 
