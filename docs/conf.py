@@ -1,5 +1,9 @@
 """Sphinx: Markdown pages through MyST, the reference from the docstrings."""
 
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "torch")  # the one that is there
+
 import smmd
 
 project = "smmd"
@@ -13,4 +17,4 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-suppress_warnings = ["myst.xref_missing"]  # pages link to files of the repository, too
+suppress_warnings = ["myst.xref_missing", "myst.header"]  # pages link to files, too; tables' titles
