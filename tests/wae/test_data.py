@@ -42,17 +42,20 @@ def test_a_folder_of_odd_images(tmp_path):
     _save(tmp_path / "large.jpg", _pixels(90, 60, 3))
     Image.fromarray(_pixels(12, 12)).convert("1").save(tmp_path / "bits.png")
     Image.fromarray(_pixels(12, 12).astype(np.uint16) * 257).save(tmp_path / "deep.png")
+    Image.fromarray(np.full((12, 12), 0.5, np.float32)).save(tmp_path / "float.tiff")
     (tmp_path / "corrupt.png").write_bytes((tmp_path / "grey0.png").read_bytes()[:60])
     (tmp_path / "notes.txt").write_text("no image")
     found = data.load(tmp_path, size=16)
     assert found.shape == (3, 16, 16)
-    assert len(found.train) + len(found.test) == 29
+    assert len(found.train) + len(found.test) == 30
     assert found.train.dtype == np.uint8
     assert any("skipped corrupt.png" in note for note in found.notes)
     assert any("16×16" in note for note in found.notes)
     # Nothing at all on a transparent picture: white paper.
     every = np.concatenate([found.train, found.test])
     assert (every == 255).all(axis=(1, 2, 3)).sum() == 1
+    # Floating-point grey in 0…1.
+    assert (every == 128).all(axis=(1, 2, 3)).sum() == 1
 
 
 def test_grey_stays_grey_and_folders_are_classes(tmp_path):

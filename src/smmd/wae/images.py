@@ -113,9 +113,11 @@ def _open(image_module: Any, file: Path) -> Any:
         warnings.simplefilter("ignore")  # Pillow warns about odd metadata that does not matter.
         with image_module.open(file) as picture:
             picture.load()
-            if picture.mode.startswith("I"):  # 16-bit grey
-                values = np.asarray(picture, dtype=np.float64)
+            if picture.mode == "F" or picture.mode.startswith("I"):  # more than 8 bits of grey
+                values = np.nan_to_num(np.asarray(picture, dtype=np.float64))
                 top = 65535.0 if values.max() > 255 else 255.0
+                if picture.mode == "F" and values.max() <= 1:
+                    top = 1.0
                 grey = np.clip(values * (255.0 / top) + 0.5, 0, 255)
                 return image_module.fromarray(grey.astype(np.uint8))
             if "A" in picture.getbands() or "transparency" in picture.info:
@@ -125,7 +127,7 @@ def _open(image_module: Any, file: Path) -> Any:
                 bands = np.asarray(picture)
                 same = (bands == bands[..., :1]).all()
                 return picture.convert("L") if same else picture
-            return picture.convert("L" if picture.mode in ("1", "L", "F") else "RGB")
+            return picture.convert("L" if picture.mode in ("1", "L") else "RGB")
 
 
 def _fit(image_module: Any, picture: Any, side: int | None) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -158,8 +159,8 @@ def _principal(dataset: Dataset) -> Judge:
 
 
 def _classifier(dataset: Dataset) -> Judge:
-    """Trained on the CPU, whatever the run was trained on, so that every machine asks the same
-    judge (to the rounding of its matrix products)."""
+    """Trained on the CPU by one thread, whatever the run was trained on, so that every machine asks
+    the same judge (to the rounding of its matrix products)."""
     import torch
 
     assert dataset.train_labels is not None
@@ -168,7 +169,7 @@ def _classifier(dataset: Dataset) -> Judge:
     chosen = _some(len(labels), TRAIN_ON)
     x = torch.from_numpy(unit(dataset.train[chosen]))
     y = torch.from_numpy(labels[chosen].astype(np.int64))
-    with torch.random.fork_rng(devices=[]):
+    with _one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         body, head = _network(dataset.shape[0], len(names))
         parameters = [*body.parameters(), *head.parameters()]
@@ -196,6 +197,19 @@ def _classifier(dataset: Dataset) -> Judge:
 
     right = names[classify(features(dataset.test))] == dataset.test_labels
     return Judge("classifier", features, classify, float(right.mean()), len(names))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Layers this small gain nothing from a second thread, and lose much where cores are busy."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _network(channels: int, classes: int) -> tuple[Any, Any]:
