@@ -12,6 +12,10 @@ import pytest
 import smmd
 
 X = np.random.default_rng(8).standard_normal((60, 3))
+#: The header of an array of 60 TB, and nothing behind it.
+HUGE = b"\x93NUMPY\x01\x00v\x00" + (
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 8), }".ljust(117) + b"\n"
+)
 
 
 def value(outcome):
@@ -75,9 +79,11 @@ def test_columns_by_name_and_index(run, tmp_path):
 
 def test_a_file_without_header_and_one_with_semicolons(run, tmp_path):
     bare, european = tmp_path / "bare.csv", tmp_path / "european.csv"
+    spaces = tmp_path / "spaces.txt"
     np.savetxt(bare, X, delimiter=",", fmt="%.17g")
+    np.savetxt(spaces, X, fmt="%.17g")
     pd.DataFrame(X).to_csv(european, sep=";", index=False)
-    for path in (bare, european):
+    for path in (bare, european, spaces):
         result = value(run("measure", path, "--json"))
         assert result["n"] == 60
         assert result["smmd"] == pytest.approx(float(smmd.smmd(X)), abs=1e-12)
@@ -119,6 +125,12 @@ def test_missing_values_are_counted(run, tmp_path):
         ("x.csv", b"a,b\n1,2\n3,4,5\n", "could not be read as CSV"),
         ("words.csv", b"a,b\nx,y\nz,w\n", "has no numeric columns"),
         ("one.csv", b"a,b\n1,2\n", "at least 2 are needed"),
+        ("inf.csv", b"a,b\n1,inf\n3,4\n", "inf.csv holds 1 NaN or infinite value"),
+        ("huge.csv", b"a,b\n1e308,2\n3,4\n", "huge.csv holds values beyond"),
+        ("header.csv", b"a,b\n", "has columns but no rows"),
+        ("utf16.csv", "a,b\n1,2\n".encode("utf-16"), "could not be read as CSV"),
+        ("random.csv", bytes(range(256)) * 9, "could not be read as CSV"),
+        ("bomb.npy", HUGE, "could not be read as NPY"),
     ],
 )
 def test_hostile_files_end_in_one_line(run, tmp_path, name, content, message):
@@ -160,6 +172,12 @@ def test_impossible_options_are_named(run, tmp_path, options, message):
 def test_unknown_option_and_version(run):
     assert run("measure", "--no-such-option").status == 2
     assert run("--version").out.strip() == smmd.__version__
+
+
+def test_help_teaches(run):
+    out = run("measure", "--help").out
+    for phrase in ("0 ± 1 for a standard normal sample", "smmd test", "--normalize whiten", "1/8"):
+        assert phrase in " ".join(out.split())
 
 
 def test_as_a_program():

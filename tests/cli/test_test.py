@@ -193,7 +193,7 @@ HOSTILE = {
     "garbage.csv": (bytes(RNG.integers(0, 256, 4000, dtype=np.uint8)), "could not be read as CSV"),
     "ragged.csv": (b"a,b\n1,2\n3\n4,5,6\n", "Expected 2 columns, got 1"),
     "quote.csv": (b'a,b\n"1,2\n3,4\n', "could not be read as CSV"),
-    "header.csv": (b"a,b\n", "has a header but no rows"),
+    "header.csv": (b"a,b\n", "has columns but no rows"),
     "twice.csv": (b"a,a\n1,2\n2,3\n4,9\n", "several columns are called 'a'"),
     "latin.csv": ("n\u00e4me,b\n1,2\n3,4\n".encode("latin-1"), "save it as UTF-8"),
     "utf16.csv": ("a,b\n1,2\n3,4\n".encode("utf-16"), "could not be read as CSV"),

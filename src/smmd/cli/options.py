@@ -1,8 +1,12 @@
-"""What several verbs understand alike: kernels by name."""
+"""What several verbs understand alike: files, kernels by name, missing values."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from smmd.kernels import IMQ, Adaptive, Gaussian, HenzeZirkler, Kernel, MultiScale, Sliced
 
@@ -18,12 +22,51 @@ class KernelName(StrEnum):
     SLICED = "sliced"
 
 
-SCALE_HELP = (
-    "Squared kernel width divided by the dimension; several, separated by commas, with "
-    "--kernel multi-scale.  Default 1/8.  Fractions such as 1/16 are understood."
-)
-KERNEL_HELP = "Which kernel to compare with."
-GAMMA_HELP = "Kernel width itself, instead of --scale; for sliced the width along a direction."
+class NullName(StrEnum):
+    """What is taken as unknown, and how points were normalized."""
+
+    NORMAL = "normal"
+    DIAGONAL = "diagonal"
+    STANDARD = "standard"
+
+
+class Method(StrEnum):
+    """Where a law comes from."""
+
+    ANALYTIC = "analytic"
+    MONTE_CARLO = "monte-carlo"
+
+
+class NanPolicy(StrEnum):
+    """What to do with rows that have missing values."""
+
+    RAISE = "raise"
+    OMIT = "omit"
+
+
+File = Annotated[
+    Path | None,
+    typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ; without it, a shipped data set."),
+]
+Columns = Annotated[
+    str | None, typer.Option(help="Names or indices, separated by commas; default all numeric.")
+]
+KernelChoice = Annotated[KernelName, typer.Option(help="Which kernel to compare with.")]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        help="Squared kernel width divided by the dimension; several, separated by commas, with "
+        "--kernel multi-scale.  Default 1/8.  Fractions such as 1/16 are understood."
+    ),
+]
+Gamma = Annotated[
+    float | None,
+    typer.Option(
+        help="Kernel width itself, instead of --scale; for sliced the width along a direction."
+    ),
+]
+MissingRows = Annotated[NanPolicy, typer.Option(help="Rows with missing values: refuse or omit.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def kernel_of(name: KernelName, scale: str | None, gamma: float | None) -> Kernel:

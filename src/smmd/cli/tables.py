@@ -113,6 +113,8 @@ def _delimiter(path: Path) -> str:
     with open(path, "rb") as file:
         line = file.readline(1 << 16)
     counts = {mark: line.count(mark.encode()) for mark in (",", ";", "\t")}
+    if path.suffix.lower() == ".txt" and not any(counts.values()):
+        return " "  # as numpy.savetxt writes
     return max(counts, key=lambda mark: counts[mark])
 
 
@@ -144,7 +146,7 @@ def _read_numpy(path: Path, ending: str) -> Columns:
     if len(tables) == 1:
         return _columns_of(arrays[tables[0]])
     if tables or len({array.shape for array in arrays.values()}) != 1:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
         raise ValueError(f"it holds {shapes}; save the one table of shape (n, d) alone")
     return dict(arrays)  # one column an array
 
@@ -178,7 +180,9 @@ def _choose(name: str, columns: Columns, wanted: str | None, group_by: str | Non
         raise ValueError(f"{name}: {columns_phrase(odd)} is not numeric; leave it out")
     kept = list(values)
     if columns and not len(next(iter(columns.values()))):
-        raise ValueError(f"{name} has a header but no rows")
+        raise ValueError(f"{name} has columns but no rows")
+    if not columns:
+        raise ValueError(f"{name} has no columns")
     if not kept:
         raise ValueError(f"{name} has no numeric columns; it has {quoted(list(columns))}")
     single = all(values[column].dtype.kind == "f" and values[column].dtype.itemsize <= 4

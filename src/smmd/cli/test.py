@@ -13,18 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from smmd.cli import options, tables
-from smmd.cli.measure import NanPolicy
 
 #: Exit status for --fail-if-rejected.
 REJECTED = 3
-
-
-class NullName(StrEnum):
-    """What is taken as unknown."""
-
-    NORMAL = "normal"
-    DIAGONAL = "diagonal"
-    STANDARD = "standard"
 
 
 class StatisticName(StrEnum):
@@ -35,13 +26,6 @@ class StatisticName(StrEnum):
     HENZE_ZIRKLER = "henze-zirkler"
     MARDIA_SKEWNESS = "mardia-skewness"
     MARDIA_KURTOSIS = "mardia-kurtosis"
-
-
-class Method(StrEnum):
-    """Where p-values come from."""
-
-    ANALYTIC = "analytic"
-    MONTE_CARLO = "monte-carlo"
 
 
 class RankDeficient(StrEnum):
@@ -72,36 +56,28 @@ class _Asked:
 
 
 def tell(
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ; without it, a shipped data set."),
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Names or indices, separated by commas; default all numeric.")
-    ] = None,
+    file: options.File = None,
+    columns: options.Columns = None,
     group_by: Annotated[
         str | None, typer.Option(help="Test the groups of this column one by one.")
     ] = None,
     null: Annotated[
-        NullName,
+        options.NullName,
         typer.Option(
             help="normal: mean and covariance unknown; diagonal: independent columns, means and "
             "variances unknown; standard: N(0, I) exactly."
         ),
-    ] = NullName.NORMAL,
+    ] = options.NullName.NORMAL,
     statistic: Annotated[StatisticName, typer.Option(help="What to test by.")] = StatisticName.SMMD,
-    kernel: Annotated[
-        options.KernelName, typer.Option(help=options.KERNEL_HELP)
-    ] = options.KernelName.GAUSSIAN,
-    scale: Annotated[str | None, typer.Option(help=options.SCALE_HELP)] = None,
-    gamma: Annotated[float | None, typer.Option(help=options.GAMMA_HELP)] = None,
+    kernel: options.KernelChoice = options.KernelName.GAUSSIAN,
+    scale: options.Scale = None,
+    gamma: options.Gamma = None,
     method: Annotated[
-        Method, typer.Option(help="Where p-values come from; analytic simulates where it must.")
-    ] = Method.ANALYTIC,
+        options.Method,
+        typer.Option(help="Where p-values come from; analytic simulates where it must."),
+    ] = options.Method.ANALYTIC,
     alpha: Annotated[float, typer.Option(help="The level of the verdict.")] = 0.05,
-    nan_policy: Annotated[
-        NanPolicy, typer.Option(help="Rows with missing values: refuse or omit.")
-    ] = NanPolicy.RAISE,
+    nan_policy: options.MissingRows = options.NanPolicy.RAISE,
     rank_deficient: Annotated[
         RankDeficient,
         typer.Option(help="Singular covariance: refuse, or test within the span of the data."),
@@ -117,7 +93,7 @@ def tell(
     fail_if_rejected: Annotated[
         bool, typer.Option("--fail-if-rejected", help="Exit with status 3 if rejected.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Are the rows of FILE a sample from a multivariate normal law?
 

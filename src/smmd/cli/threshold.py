@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -13,26 +12,10 @@ import typer
 from smmd.cli import options
 from smmd.kernels import Kernel
 
-
-class NullName(StrEnum):
-    """How the points were normalized."""
-
-    STANDARD = "standard"
-    DIAGONAL = "diagonal"
-    NORMAL = "normal"
-
-
-class Method(StrEnum):
-    """Where the threshold comes from."""
-
-    ANALYTIC = "analytic"
-    MONTE_CARLO = "monte-carlo"
-
-
 _DONE = {
-    NullName.STANDARD: "as they are",
-    NullName.DIAGONAL: "centred and scaled column by column (code-normalized)",
-    NullName.NORMAL: "centred and whitened",
+    options.NullName.STANDARD: "as they are",
+    options.NullName.DIAGONAL: "centred and scaled column by column (code-normalized)",
+    options.NullName.NORMAL: "centred and whitened",
 }
 
 
@@ -45,31 +28,29 @@ def threshold(
     n: Annotated[int, typer.Option("-n", help="Number of points: rows, or the batch size.")],
     d: Annotated[int, typer.Option("-d", help="Dimension: columns, or the size of a code.")],
     null: Annotated[
-        NullName,
+        options.NullName,
         typer.Option(
             help="standard: points compared with N(0, I) as they are.  diagonal: centred and "
             "scaled first, as by code normalization.  normal: whitened first."
         ),
-    ] = NullName.STANDARD,
+    ] = options.NullName.STANDARD,
     alpha: Annotated[
         float, typer.Option(help="Level: how often a normal sample may exceed the threshold.")
     ] = 0.05,
-    scale: Annotated[str | None, typer.Option(help=options.SCALE_HELP)] = None,
-    kernel: Annotated[
-        options.KernelName, typer.Option(help=options.KERNEL_HELP)
-    ] = options.KernelName.GAUSSIAN,
-    gamma: Annotated[float | None, typer.Option(help=options.GAMMA_HELP)] = None,
+    scale: options.Scale = None,
+    kernel: options.KernelChoice = options.KernelName.GAUSSIAN,
+    gamma: options.Gamma = None,
     method: Annotated[
-        Method,
+        options.Method,
         typer.Option(
             help="analytic: from the null law, in milliseconds; where that does not hold it is "
             "simulated all the same, and said so.  monte-carlo: always simulated."
         ),
-    ] = Method.ANALYTIC,
+    ] = options.Method.ANALYTIC,
     resamples: Annotated[
         int | None, typer.Option(help="Samples to simulate; default 9999, 1999 for n > 500.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Above which SMMD² are N points in D dimensions not normal?
 
@@ -96,9 +77,9 @@ def _found(
     n: int,
     d: int,
     alpha: float,
-    null: NullName,
+    null: options.NullName,
     kernel: Kernel,
-    method: Method,
+    method: options.Method,
     resamples: int | None,
 ) -> dict[str, Any]:
     # The tests' room takes long to import: only once it is needed.
@@ -145,7 +126,7 @@ def _sheet(result: dict[str, Any]) -> str:
         origin = f"{result['n_resamples']} simulated samples"
     shown = f"{value:.4f}" if error is None else f"{value:.3f} ± {error:.3f}"
     lines = [
-        f"points     n = {result['n']}, d = {result['d']}, {_DONE[NullName(result['null'])]}",
+        f"points     n = {result['n']}, d = {result['d']}, {_DONE[result['null']]}",
         f"kernel     {result['kernel']}",
         f"from       {origin}",
         f"threshold  {shown}",
