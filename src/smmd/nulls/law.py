@@ -67,7 +67,7 @@ class NullLaw:
 def analytic_law(null: Null, n: int, d: int, gamma2: float) -> NullLaw:
     """The law of SMMD^2 under `null`, Gaussian kernel of squared width gamma2."""
     moments = null_moments(null, n, d, gamma2)
-    valid, reason = verdict(null, n, d, gamma2, moments)
+    valid, reason = verdict(null, n, d, gamma2, moments.skewness)
     shape: Shape = Normal()
     if moments.skewness > 0.0:
         spectrum = projected_spectrum(null, d, gamma2)

@@ -7,9 +7,9 @@ widths (`spectrum.py`: polynomials of degree l + 2i and l + 2j, β = d/2 + l),
     c_m = Σ_q w_q (1 + 2u_q)^(−d/2) v_q^m,      v_q = u_q/(1 + 2u_q),
 
 so that the projected spectrum, and with it the limit law, is found to rounding.  At finite n mean
-and variance are exact; how far the skewness is from its limit is taken from the Gaussian kernel
-whose limit law is as skewed.  That is an approximation of terms of order 1/n; the calibration
-grid has two mixtures in it.
+and variance are exact, and so is the skewness under "standard"; what estimation does to it, a term
+of order 1/n, is taken from Gaussian kernels that are alike.  The calibration grid has two mixtures
+in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ from smmd.kernels import Kernel, MultiScale
 from smmd.nulls.estimated import Estimated, variance_of_mixture
 from smmd.nulls.law import NullLaw
 from smmd.nulls.means import mean_of_smmd
-from smmd.nulls.moments import null_moments, variance_ratio
+from smmd.nulls.moments import (
+    degenerate_skewness,
+    null_moments,
+    variance_ratio,
+)
+from smmd.nulls.projected_cube import projected_cube
 from smmd.nulls.shapes import fractional_power
 from smmd.nulls.spectrum import Null, Spectrum, projected_spectrum, sectors
 from smmd.nulls.validity import verdict, wrong_width
@@ -42,6 +47,8 @@ _SEEN = 1e-5
 #: Mixtures of more terms are quadratures; shares of the standard deviation below which a term,
 #: and differences in log u below which two terms, hardly matter.
 _FEW, _SMALL_SHARE, _CROWD = 20, 1e-4, 0.1
+#: Widths at which it is found out what a projection leaves of third moments.
+_GRID = 9
 #: Eigenvalues closer than this are merged, keeping Σ m μ² and Σ m μ³.
 _MERGED = 0.01
 #: Where the search for the Gaussian kernel that is as skewed begins and ends, as a scale γ²/d.
@@ -58,8 +65,8 @@ def mixture_law(kernel: Kernel, null: Null, n: int, d: int) -> NullLaw:
     if abs(simple.trace(2) / exp(float(np.ravel(known)[0])) - 1.0) > _SEEN:
         raise ValueError("the spectrum of so narrow a kernel has no end in sight; use a wider one")
     gamma2 = _equivalent_width(spectrum, null, d)
-    moments = null_moments(null, n, d, gamma2)
-    reason = verdict(null, n, d, gamma2, moments)[1]
+    skewness = _skewness(_few(terms, d), null, n, d, gamma2, spectrum)
+    reason = verdict(null, n, d, gamma2, skewness)[1]
     if isinstance(kernel, MultiScale):  # an average width may hide one that was not calibrated
         reason = next(filter(None, [reason, *(wrong_width(d, s * d) for s in kernel.scales)]), "")
     ratio = 1.0 if null == "standard" else _variance_ratio(terms, null, n, d)
@@ -70,11 +77,11 @@ def mixture_law(kernel: Kernel, null: Null, n: int, d: int) -> NullLaw:
         gamma2=gamma2,
         mean=mean_of_smmd(kernel, null, n, d),
         sd=sqrt(ratio * spectrum.trace(2) / simple.trace(2)),
-        skewness=moments.skewness,
+        skewness=skewness,
         kurtosis=None,
         valid=not reason,
         reason=reason,
-        shape=fractional_power(spectrum, moments.skewness),
+        shape=fractional_power(spectrum, skewness),
     )
 
 
@@ -96,11 +103,56 @@ def _variance_ratio(terms: Terms, null: Estimated, n: int, d: int) -> float:
     )[0]  # fmt: skip
 
 
+def _skewness(few: Terms, null: Null, n: int, d: int, gamma2: float, spectrum: Spectrum) -> float:
+    """[8 (n−2) T_3 + 4 E h³]/√(n(n−1))/(2 T_2)^(3/2), and what estimation adds to it.
+
+    E h³ is exact for "standard".  How much of each of its terms a projection leaves is taken from
+    the Gaussian kernel of the term's mean log u, what estimation adds from the one with the same
+    limit law (γ²).
+    """
+    cubes = _cubes(few, d)
+    if null != "standard":
+        log_u = np.log(few.precisions)
+        grid = np.linspace(log_u.min(), log_u.max(), _GRID)
+        left = [_left(null, d, float(g)) for g in np.exp(-grid)]
+        cubes = cubes * np.interp(_triples(log_u) / 3.0, grid, left)
+    third = 8.0 * (n - 2.0) * spectrum.trace(3) + 4.0 * float(np.sum(cubes))
+    own = third / sqrt(n * (n - 1.0)) / (2.0 * spectrum.trace(2)) ** 1.5
+    added = null_moments(null, n, d, gamma2).skewness - degenerate_skewness(null, n, d, gamma2)
+    return own + added
+
+
+def _left(null: Null, d: int, gamma2: float) -> float:
+    """The share of E h³ that a projection leaves; none where it is lost in rounding anyway."""
+    whole = projected_cube("standard", d, gamma2)
+    return min(1.0, max(0.0, projected_cube(null, d, gamma2) / whole)) if whole > 0.0 else 0.0
+
+
+def _cubes(few: Terms, d: int) -> Array:
+    """E h_a h_b h_c of one pair under N(0, I), for all triples of terms; together E h³.
+
+    Each h is a sum of four Gaussians in (x, y): k, −E_y k, −E_x k and E k.
+    """
+    u, weight = np.array(few.precisions), np.exp(few.log_weights)
+    rho, none = u / (1.0 + u), np.zeros_like(u)
+    alone, both = (1.0 + u) ** (-0.5 * d), (1.0 + 2.0 * u) ** (-0.5 * d)
+    xx, xy = np.concatenate([u, rho, none, none]), np.concatenate([-u, none, none, none])
+    yy = np.concatenate([u, none, rho, none])
+    c = np.concatenate([weight, -weight * alone, -weight * alone, weight * both])
+    determinant = (1.0 + _triples(xx)) * (1.0 + _triples(yy)) - _triples(xy) ** 2
+    values = c[:, None, None] * c[:, None] * c * determinant ** (-0.5 * d)
+    return np.asarray(values.reshape((4, u.size) * 3).sum(axis=(0, 2, 4)))
+
+
+def _triples(v: Array) -> Array:
+    return np.asarray(v[:, None, None] + v[:, None] + v)
+
+
 def _few(terms: Terms, d: int) -> Terms:
     """Every fourth node of a quadrature (they are 1/4 apart in log u), and no negligible ones."""
     u, log_w = (np.array(part) for part in terms)
     if u.size > _FEW:
-        u, log_w = u[::4], log_w[::4]
+        u, log_w = u[::4], log_w[::4] + log(4.0)
     share = log_w + 0.5 * closed_form.log_cross_covariance(u, u, d)
     kept = share > share.max() + log(_SMALL_SHARE)
     u, w = u[kept], np.exp(log_w[kept])

@@ -5,7 +5,6 @@
 """
 
 from smmd.nulls.estimated import least_sample_size
-from smmd.nulls.moments import NullMoments
 from smmd.nulls.spectrum import Null
 
 #: Outside these no law is even computed.
@@ -35,13 +34,13 @@ def out_of_reach(null: Null, n: int, d: int) -> str:
     return ""
 
 
-def verdict(null: Null, n: int, d: int, gamma2: float, moments: NullMoments) -> tuple[bool, str]:
+def verdict(null: Null, n: int, d: int, gamma2: float, skewness: float) -> tuple[bool, str]:
     """Whether p-values keep their level, and if not, why."""
     reason = (
         out_of_reach(null, n, d)
         or _too_few_rows(null, n, d)
         or wrong_width(d, gamma2)
-        or _too_skewed(moments)
+        or _too_skewed(skewness)
     )
     return not reason, reason
 
@@ -69,11 +68,11 @@ def wrong_width(d: int, gamma2: float) -> str:
     return ""
 
 
-def _too_skewed(moments: NullMoments) -> str:
-    if moments.skewness < LARGEST_SKEWNESS:
+def _too_skewed(skewness: float) -> str:
+    if skewness < LARGEST_SKEWNESS:
         return ""
     return (
-        f"the law's skewness, {moments.skewness:.1f}, is above {LARGEST_SKEWNESS}, "
+        f"the law's skewness, {skewness:.1f}, is above {LARGEST_SKEWNESS}, "
         "up to which its level is right"
     )
 
