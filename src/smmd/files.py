@@ -27,9 +27,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink()
+        if isinstance(error, OSError) and error.errno and error.filename is None:
+            # A full disk does not say where it is full.
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -1,5 +1,6 @@
 """A file is the old one or the new one, whatever happens while it is written."""
 
+import errno
 import os
 import signal
 import stat
@@ -70,3 +71,13 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
         text = path.read_text()
         assert len(text) == 1_000_000
         assert len(set(text)) == 1
+
+
+def test_a_full_disk_says_where_it_is_full(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OSError, match=r"No space left.*kept") as caught,
+        replacing(tmp_path / "kept"),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []

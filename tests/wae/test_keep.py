@@ -1,5 +1,6 @@
 """Runs are kept: resumed to the same bits, after kills, with damaged and foreign checkpoints."""
 
+import errno
 import json
 import os
 import subprocess
@@ -212,3 +213,21 @@ def test_a_folder_that_is_no_run(tmp_path, content, words):
         (tmp_path / "config.json").write_text(content)
     with pytest.raises(ValueError, match=words):
         load(tmp_path)
+
+
+def test_a_full_disk_is_named_and_loses_one_epoch(spots_file, tmp_path, monkeypatch):
+    """As where the second epoch's checkpoint finds no room."""
+    true = checkpoint.atomic_write
+
+    def full(path, data):
+        if path.name == "epoch-0002.safetensors":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        true(path, data)
+
+    options = {**SMALL, "epochs": 3}
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "atomic_write", full)
+        with pytest.raises(OSError, match="No space left.*epoch-0002"):
+            fit(spots_file, out=tmp_path / "run", **options)
+    again = fit(spots_file, out=tmp_path / "run", resume=True)
+    same(fit(spots_file, **options), again)

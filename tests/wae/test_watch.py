@@ -73,6 +73,8 @@ def test_lines_for_log_files(spots, tmp_path, capsys):
         assert word in lines[0]
     fit(spots, epochs=1, **SMALL)
     assert capsys.readouterr().out == ""
+    fit(spots, out=tmp_path / "new", resume=True, epochs=1, quiet=False, **SMALL)
+    assert "new holds no run yet" in capsys.readouterr().out
 
 
 def test_seeds_have_lines_of_their_own():

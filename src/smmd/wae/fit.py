@@ -98,6 +98,8 @@ def fit(
         watcher = watch.choose(quiet or ranks.rank > 0)
     with _threads(configs[0], where), graphs.arithmetic(configs[0].precision):
         session = Session(configs, dataset, folders, where, ranks, networks, watcher)
+        if resume and before is None:
+            session.notes.append(f"{out} holds no run yet: training starts at its beginning")
         session.open(before)
         runs = session.train()
     return runs[0] if seeds is None else runs

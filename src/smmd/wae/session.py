@@ -69,6 +69,7 @@ class Session:
         self.recording: graphs.Recording | None = None
         self.recordable = device.type == "cuda" and ranks.world == 1
         self.boards: list[Board] = []
+        self.notes = list(dataset.notes[:10])
 
     def open(self, before: list[dict[str, Any]] | None) -> None:
         """Make the folders, or continue from what is in them."""
@@ -126,7 +127,7 @@ class Session:
         config = self.configs[0]
         about = watch.title(config, self.device, self.parameters, len(self.configs))
         self.watcher.begin(about, config.epochs, self.epoch)
-        for note in self.dataset.notes[:10]:
+        for note in self.notes:
             self.watcher.note(note)
         if self.epoch:
             self.watcher.note(f"continued after epoch {self.epoch}")
