@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -110,6 +111,11 @@ def rows(cell: store.Cell) -> tuple[list[Quantiles], list[Level]]:
     return facts, levels
 
 
+def rows_of(folder: Path, n: int, d: int, seed: int | None) -> tuple[list[Quantiles], list[Level]]:
+    """The same of the parts in a folder; nothing where there are none."""
+    return rows(store.load(folder, n, d, seed))
+
+
 def write(path: Path, found: list[Quantiles] | list[Level]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -141,13 +147,12 @@ def report(
     """Print the levels of the cells in ``folder``; ``write``: as the committed results, too."""
     facts: list[Quantiles] = []
     levels: list[Level] = []
-    for n in ns:
-        for d in ds:
-            cell = store.load(folder, n, d, seed)
-            if cell.names:
-                more, found = rows(cell)
-                facts += more
-                levels += found
+    with ProcessPoolExecutor() as pool:
+        grid = [(folder, n, d, seed) for n in ns for d in ds]
+        for more, found in pool.map(rows_of, *zip(*grid, strict=True)):
+            facts += more
+            levels += found
+            if found:
                 print(table(found), flush=True)
     if not levels:
         print(f"nothing is simulated yet in {folder}")

@@ -12,12 +12,14 @@ import torch
 from benchmarks import _null_values as null_values
 from benchmarks._null_values import Simulation
 
-#: Samples in one part: a few minutes of one core at most.
-LARGE_N, PART, LARGE_PART = 400, 100_000, 5_000
+#: From here on a part has fewer samples.
+LARGE_N = 400
+#: Samples in one part, for few rows and for many: a few minutes of one core, seconds of a GPU.
+PARTS = {"cpu": (100_000, 5_000), "cuda": (200_000, 25_000)}
 
 
-def part_size(n: int) -> int:
-    return PART if n < LARGE_N else LARGE_PART
+def part_size(n: int, device: str) -> int:
+    return PARTS[device][n >= LARGE_N]
 
 
 def path(folder: Path, n: int, d: int, seed: int, part: int) -> Path:
@@ -37,7 +39,7 @@ def ranks(count: int) -> np.ndarray:
 
 def simulate(folder: Path, n: int, d: int, seed: int, part: int, device: str) -> None:
     """One part, written whole or not at all."""
-    count = part_size(n)
+    count = part_size(n, device)
     found = Simulation(n, d, seed, part, device).values(count)
     names = list(found)
     values = torch.stack([found[name] for name in names])

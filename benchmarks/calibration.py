@@ -1,7 +1,7 @@
 """The true level of every null law, by simulation: where p-values can be trusted.
 
-    python -m benchmarks.calibration                      # the issue's grid, 100,000 a cell
-    python -m benchmarks.calibration --device cuda --samples 800000 --seconds 220
+    python -m benchmarks.calibration                      # the whole grid, 100,000 a cell
+    python -m benchmarks.calibration --device cuda --samples 800000 --seconds 80
     python -m benchmarks.calibration --n 50 --d 4 --seed 7    # one cell with a seed of your own
     python -m benchmarks.calibration --samples 0 --write  # tables of what is there; rewrite the
                                                           # committed CSV and docs/calibration.md
@@ -25,22 +25,19 @@ SEED = 20_190_108
 RESULTS = Path(__file__).parent / "results"
 
 
-def jobs(ns: list[int], ds: list[int], samples: int) -> list[tuple[int, int, int]]:
+def jobs(args: argparse.Namespace) -> list[tuple[int, int, int]]:
     """(part, n, d), part by part over the whole grid, so that an early stop leaves it balanced."""
     found = []
-    for n in ns:
-        found += [(k, n, d) for d in ds for k in range(-(-samples // part(n)))]
+    for n in args.n:
+        parts = range(-(-args.samples // store.part_size(n, args.device)))
+        found += [(k, n, d) for d in args.d for k in parts]
     return sorted(found)
-
-
-def part(n: int) -> int:
-    return store.part_size(n)
 
 
 def simulate(args: argparse.Namespace) -> None:
     begun = time.monotonic()
     slowest: dict[int, float] = {}
-    for k, n, d in jobs(args.n, args.d, args.samples):
+    for k, n, d in jobs(args):
         if store.path(args.store, n, d, args.seed, k).exists():
             continue
         spent = time.monotonic() - begun
@@ -50,7 +47,8 @@ def simulate(args: argparse.Namespace) -> None:
         store.simulate(args.store, n, d, args.seed, k, args.device)
         took = time.monotonic() - start
         slowest[n] = max(slowest.get(n, 0.0) if k else 0.0, took)
-        print(f"n={n} d={d} part {k}: {part(n):,} samples in {took:.1f} s", flush=True)
+        size = store.part_size(n, args.device)
+        print(f"n={n} d={d} part {k}: {size:,} samples in {took:.1f} s", flush=True)
     print(f"simulated for {time.monotonic() - begun:.0f} s", flush=True)
 
 
@@ -75,7 +73,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=100_000, help="in each cell")
     parser.add_argument("--seconds", type=float, default=0.0, help="stop simulating after these")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--device", default="cpu", choices=list(store.PARTS))
     parser.add_argument("--store", type=Path, default=Path("runs/calibration"))
     parser.add_argument("--check", action="store_true", help="compare with smmd first")
     parser.add_argument("--no-tables", action="store_true", help="simulate only")

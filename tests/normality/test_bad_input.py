@@ -34,6 +34,7 @@ def changed(**columns):
         (changed(c2=X[:, 0]), {}, ValueError, "'2' repeats '0'"),
         (changed(c3=X[:, 0] - 2.0 * X[:, 1]), {}, ValueError, "'0', '1', '3' are linearly depend"),
         (changed(c0=np.inf), {}, ValueError, "infinite values in column '0'"),
+        (changed(c0=1.7e308), {}, ValueError, "values beyond ±1e.300 in column '0'"),
         (X, {"null": "gauss"}, ValueError, "null must be one of 'standard', 'diagonal', 'normal'"),
         (X, {"statistic": "anderson"}, ValueError, "statistic must be one of"),
         (X, {"statistic": "henze-zirkler", "null": "standard"}, ValueError, "use statistic='smmd'"),

@@ -18,6 +18,8 @@ NULLS = ("standard", "diagonal", "normal")
 #: A value that more than this share of the rows has makes a column discrete.
 _HEAVY_TIES = 0.15
 _EPS = float(np.finfo(np.float64).eps)
+#: Sums of larger values overflow.
+_LARGEST = 1e300
 #: Ties are looked for in this many rows.
 _TIE_ROWS = 20_000
 
@@ -121,6 +123,14 @@ def _complete_rows(table: Table, nan_policy: str, name: str) -> tuple[Table, np.
         names = [table.names[k] for k in infinite]
         raise ValueError(
             f"{name} holds infinite values in {columns_phrase(names)}; remove or correct those rows"
+        )
+    with np.errstate(invalid="ignore"):
+        huge = np.flatnonzero((np.abs(values) > _LARGEST).any(axis=0))
+    if huge.size:
+        names = [table.names[k] for k in huge]
+        raise ValueError(
+            f"{name} holds values beyond ±{_LARGEST:g} in {columns_phrase(names)}, of which "
+            "float64 cannot take a mean; divide them by a constant"
         )
     missing = np.isnan(values)
     kept = np.arange(len(values))
