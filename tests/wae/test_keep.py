@@ -227,7 +227,7 @@ def test_a_full_disk_is_named_and_loses_one_epoch(spots_file, tmp_path, monkeypa
     options = {**SMALL, "epochs": 3}
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "atomic_write", full)
-        with pytest.raises(OSError, match="No space left.*epoch-0002"):
+        with pytest.raises(OSError, match=r"No space left.*epoch-0002"):
             fit(spots_file, out=tmp_path / "run", **options)
     again = fit(spots_file, out=tmp_path / "run", resume=True)
     same(fit(spots_file, **options), again)
