@@ -113,6 +113,13 @@ def test_definitions():
     assert smmd.EStatistic(count=10**6).sd == pytest.approx((0.01 / 1.99) ** 0.5)
 
 
+def test_a_loss_with_its_graph_is_taken():
+    torch = pytest.importorskip("torch")
+    b = smmd.BStatistic()
+    b.update(2.0 * torch.ones((), requires_grad=True))
+    assert b.value == 2.0
+
+
 def test_before_the_first_batch():
     b, e = smmd.BStatistic(), smmd.EStatistic()
     assert math.isnan(b.value)

@@ -110,6 +110,13 @@ def test_recorded_operators_give_what_the_written_out_node_gives():
     torch.testing.assert_close(recorded, eager, rtol=1e-12, atol=1e-12)
 
 
+def test_result_may_be_changed_in_place():
+    z, layer = codes(6, D).requires_grad_(), CodeNorm(D).double()
+    (expected,) = torch.autograd.grad((layer(z) + 1.0).pow(3).sum(), z)
+    (found,) = torch.autograd.grad(layer(z).add_(1.0).pow(3).sum(), z)
+    torch.testing.assert_close(found, expected)
+
+
 def test_leading_axes_are_normalized_each_by_itself():
     z = codes(4, 7, D)
     layer = CodeNorm(D, momentum=1.0).double()

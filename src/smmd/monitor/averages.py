@@ -90,7 +90,7 @@ class _Average:
         if not self.count:
             return f"{self._letter}: no batch yet"
         value, (low, high) = self._value(), self.band()
-        said = f"{self._letter} = {value:.3g} over {self.count} batches{how(self.batch)} is "
+        said = f"{self._letter} = {value:.3g} over {_batches(self.count)}{how(self.batch)} is "
         if math.isnan(low):
             return f"{said}to be compared with {self.mean:.3g}; {_known(self.batch)}"
         if value > high:
@@ -216,6 +216,10 @@ class EStatistic(_Average):
         ratio = self.momentum**power
         total = (1.0 - self.momentum) ** power * (1.0 - ratio**self.count) / (1.0 - ratio)
         return total * float(self.parallel) ** (1 - power)
+
+
+def _batches(count: int) -> str:
+    return f"{count} batch" + ("es" if count > 1 else "")
 
 
 def _known(batch: Batch | None) -> str:

@@ -163,6 +163,7 @@ def of_average(shape: Shape, third: float, fourth: float) -> Shape:
 
 def number_of(value: object) -> float:
     """``value`` as a finite float."""
+    value = value.detach() if hasattr(value, "detach") else value  # a loss with its graph
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, RuntimeError) as error:

@@ -72,7 +72,7 @@ class _RunningNorm(nn.Module):
             spread = self.running_var.to(rows.dtype).clamp_min(self.eps)
             return (rows - self.running_mean.to(rows.dtype)) * spread.rsqrt(), spread
         mean, centred, variance = self._batch(rows, var)
-        self._track(mean, variance)
+        self.track(mean, variance)
         spread = variance.clamp_min(self.eps)
         return centred * spread.rsqrt(), spread
 
@@ -104,10 +104,15 @@ class _RunningNorm(nn.Module):
         many, common, together = pooled_moments(counts, means, spreads)
         return common, centred + (mean - common), together / (many - lost).clamp_min(1.0)
 
+    def tracks(self) -> bool:
+        """Whether a batch counts: not if checkpointing runs it again, it was counted then."""
+        return not is_recomputed()
+
     @torch.no_grad()
-    def _track(self, mean: Tensor, variance: Tensor) -> None:
-        if is_recomputed():
-            return  # the batch was counted the first time
+    def track(self, mean: Tensor, variance: Tensor) -> None:
+        """Take a batch's mean and variance (…, 1, d) into the running statistics."""
+        if not self.tracks():
+            return
         self.num_batches_tracked += 1
         # Samples along leading axes count as one batch: their statistics are averaged.
         if mean.ndim > 2:
@@ -159,9 +164,7 @@ class CodeNorm(_RunningNorm):
         if not (alone and serves(rows)):
             return self._standardize(rows, None)[0]
         self._check(rows)
-        normalized, mean, variance = standardized(rows, self.eps)
-        self._track(mean, variance)
-        return normalized
+        return standardized(rows, self)
 
     @classmethod
     def from_batch_norm(
