@@ -230,6 +230,8 @@ def check_explorer(tab: Tab) -> list[str]:
 
     tab.wait("explorer.dataset.x !== undefined")
     line = tab.run("explorer.classList.contains('ex-line')")
+    start, key = tab.run("[document.getElementById('ex-start').value, explorer.dataset.wanted]")
+    expect(key.startswith(f"{start}:"), f"the menu says start {start}, the plane is {key}")
     left, top, width, height = pad_box(tab)
     first = (explorer_state(tab), picture_of(tab))
     middle = (left + width / 2, top + height / 2)

@@ -269,6 +269,7 @@
 
   at("ex-a").value = String(state.a);
   at("ex-b").value = String(state.b);
+  at("ex-start").value = String(state.start);
   if (line) {
     root.classList.add("ex-line");
     for (const id of ["ex-b", "ex-b-label", "ex-y-label"]) at(id).hidden = true;
