@@ -25,7 +25,7 @@ class Running(NamedTuple):
 
     mean: Tensor
     var: Tensor
-    count: Tensor
+    batches: Tensor
     momentum: float
 
 
