@@ -111,6 +111,14 @@ def elsewhere(
     raise RuntimeError(said)
 
 
+def others(methods: set[str]) -> list[dict[str, str]]:
+    """Rows of the file that are of no such method."""
+    if not RESULTS.exists():
+        return []
+    with RESULTS.open(newline="", encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if row["method"] not in methods]
+
+
 def main() -> None:
     """Measure everything, or what ``--only`` names."""
     parser = argparse.ArgumentParser(
@@ -118,9 +126,7 @@ def main() -> None:
     )
     parser.add_argument("--python", action="append", default=[], help="another interpreter")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for one process")
-    parser.add_argument(
-        "--only", default="", help="methods, comma-separated; rows are printed only"
-    )
+    parser.add_argument("--only", default="", help="methods, comma-separated; other rows stay")
     parser.add_argument("--shared", action="store_true", help="one core, and its own clock")
     options = parser.parse_args()
     pythons = [sys.executable, *options.python]
@@ -130,10 +136,12 @@ def main() -> None:
         "clock": "processor" if options.shared else "wall",
         "python": platform.python_version(), "numpy": np.__version__,
     }  # fmt: skip
+    kept = others(only) if only else []
     RESULTS.parent.mkdir(exist_ok=True)
-    with (Path(os.devnull) if only else RESULTS).open("w", newline="", encoding="utf-8") as file:
+    with RESULTS.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS, restval="", lineterminator="\n")
         writer.writeheader()
+        writer.writerows(kept)
 
         def note(**row: object) -> None:
             short = {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()}
