@@ -57,12 +57,13 @@ def null_law(ax: Any, result: NormalityResult) -> None:
     top = ax.get_ylim()[1]
     colour = figures.RED if result.rejected else figures.BLUE
     ax.axvline(result.threshold, color=figures.GREY, lw=0.9, ls=(0, (4, 3)))
-    before = result.threshold < shown
+    # Beside the tail where there is room between the two lines, else above the curve.
+    before = result.threshold < shown < result.threshold + 0.25 * (right - left)
     ax.annotate(
         f"threshold {result.threshold:.3g}\n(level {result.alpha:g})",
-        (result.threshold, 0.55 * top), (-4 if before else 4, 0), textcoords="offset points",
-        color=figures.GREY, fontsize=8, ha="right" if before else "left",
-        bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0},
+        (result.threshold, (1.06 if before else 0.62) * top), (-4 if before else 4, 0),
+        textcoords="offset points", color=figures.GREY, fontsize=8,
+        ha="right" if before else "left",
     )  # fmt: skip
     ax.plot([shown, shown], [0, 1.17 * top], color=colour, lw=2.0)
     beside = shown > left + 0.7 * (right - left)

@@ -97,7 +97,7 @@ def _part(made: Page, part: Part) -> None:
         alt=f"{result.label} {words.number(result.statistic)}, p {result.p_text()}",
     )
     made.table(
-        ["", "value"],
+        ["", ""],
         [
             ["statistic", f"{result.label} = {words.number(result.statistic)}"],
             ["p", result.p_text()],
@@ -106,7 +106,7 @@ def _part(made: Page, part: Part) -> None:
             *([["rows left out", words.count(result.n_omitted)]] if result.n_omitted else []),
         ],
     )
-    made.heading("Where it departs" if result.rejected else "A closer look", 3)
+    made.heading("Where it departs" if part.rejected else "A closer look", 3)
     made.figure(
         figures.encode(diagnosis.plot())["svg"],
         "Columns: vertical distance from the line shows by how much the column's quantiles differ "
