@@ -40,8 +40,8 @@ from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
 GRAM_TOLERANCE = 2e-13
 #: Largest error of SMMD², in null standard deviations, that float32 may bring.
 GRAM32_TOLERANCE = 1e-4
-#: Below this many pairs float32 saves nothing.
-WORTHWHILE = 1 << 20
+#: Below so many pairs, times d + 8 for what one costs, float32 saves nothing.
+WORTHWHILE = 1 << 22
 
 PATHS = ("difference", "gram", "gram32", "triton", "dense")
 #: Names a path for a whole process, as ``use`` does for a block.
@@ -119,7 +119,7 @@ def choose(radius2: float, shape: tuple[int, int, int], radial: Radial, single: 
             asked = "gram"
         errors = {"difference": 0.0, "gram": bound, "gram32": bound32}
         return Choice(asked, f"{asked!r} was asked for", errors[asked])
-    worthwhile = shape[0] * shape[1] * shape[1] >= WORTHWHILE
+    worthwhile = shape[0] * shape[1] * shape[1] * (shape[2] + 8) >= WORTHWHILE
     if worthwhile and bound32 <= GRAM32_TOLERANCE:
         why = f"float32 data; error in SMMD² {bound32:.0e} <= {GRAM32_TOLERANCE:.0e}"
         return Choice("gram32", why, bound32)
