@@ -81,7 +81,8 @@ def _path(described: str, key: Mapping[str, Any]) -> Path | None:
 
 def _read(path: Path, described: str) -> np.ndarray | None:
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # opened here, because NumPy leaves a damaged archive open
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             if bytes(stored["key"]).decode() != described:
                 return None
             values = np.asarray(stored["values"], dtype=np.float64)
