@@ -127,20 +127,16 @@ class Terms:
 def terms(mixture: Mixture, d: int, log_scale: Any = 0.0, xp: Namespace = np) -> Terms:
     """The terms of e^log_scale · MMD² for a resolved kernel in dimension d."""
     if mixture.profile == "imq":
-        return _profile_terms(mixture, d, log_scale)
-    if mixture.profile == "sliced":
-        return _profile_terms(mixture, d, log_scale)
-    if mixture.depends_on_data:
-        return _mixture_terms(xp, mixture.precisions, 0.0, d, log_scale[..., None])
-    return _mixture_terms(
-        np, np.asarray(mixture.precisions), np.asarray(mixture.log_weights), d, log_scale
-    )
+        return _imq_terms(mixture, d, log_scale)
+    if mixture.profile == "sliced" and mixture.gamma2 >= _SERIES:
+        return _sliced_terms(mixture, d, log_scale)
+    return mixture_terms(mixture, d, log_scale, xp)
 
 
 def mixture_terms(mixture: Mixture, d: int, log_scale: Any = 0.0, xp: Namespace = np) -> Terms:
     """Like ``terms``, but always by the precisions: what random encoders need."""
     if mixture.depends_on_data:
-        return terms(mixture, d, log_scale, xp)
+        return _mixture_terms(xp, mixture.precisions, 0.0, d, log_scale[..., None])
     return _mixture_terms(
         np, np.asarray(mixture.precisions), np.asarray(mixture.log_weights), d, log_scale
     )
@@ -171,36 +167,38 @@ def _mixture_terms(xp: Namespace, a: Any, log_w: Any, d: int, log_scale: Any) ->
     return Terms(pair, cross, _freeze(constant), pair)
 
 
-def _profile_terms(mixture: Mixture, d: int, log_scale: float) -> Terms:
-    """Kernels whose mixture has a closed sum over pairs; here the base is k(0) = 1 or 0."""
-    by_precision = mixture_terms(mixture, d, log_scale)
-    components = by_precision.components
-    weight, gamma2 = math.exp(log_scale), mixture.gamma2
-    if mixture.profile == "sliced" and gamma2 < _SERIES:
-        return by_precision
-    if mixture.profile == "sliced":
-        c, series = quadrature.sliced_series(d)
-        # Over each direction: E k(X, X') = (g/(2+g))^½ and E k(X, z) = (g/(1+g))^½ φ(‖z‖²; 1+g).
-        log_c, log_e = -0.5 * math.log1p(2.0 / gamma2), -0.5 * math.log1p(1.0 / gamma2)
-        base = 1.0 if log_c > -WIDE else 0.0
-        constant = weight * (math.expm1(log_c) if base else math.exp(log_c))
-        pair = SeriesRadial(1.0 / gamma2, weight, base, 1.0, 0.0, c, series)
-        cross = SeriesRadial(
-            1.0 / (1.0 + gamma2), weight, base, math.exp(log_e), math.expm1(log_e), c, series
-        )
-        t, node_weights = quadrature.beta_rule(d, gamma2)
-        constant += _null_bias(pair, cross, t / gamma2, node_weights, d)
-        return Terms(pair, cross, constant, components)
-    t, node_weights = quadrature.exponential_rule(gamma2 / d)
-    a = t / gamma2
+# Kernels whose mixture has a closed sum: one function of r², and as base k(0) = 1 or nothing.
+
+
+def _sliced_terms(mixture: Mixture, d: int, log_scale: float) -> Terms:
+    """Over each direction E k(X, X') = (g/(2+g))^½ and E k(X, z) = (g/(1+g))^½ φ(‖z‖²; 1+g)."""
+    g, weight = mixture.gamma2, math.exp(log_scale)
+    c, series = quadrature.sliced_series(d)
+    log_c, log_e = -0.5 * math.log1p(2.0 / g), -0.5 * math.log1p(1.0 / g)
+    base = 1.0 if log_c > -WIDE else 0.0
+    constant = weight * (math.expm1(log_c) if base else math.exp(log_c))
+    pair = SeriesRadial(1.0 / g, weight, base, 1.0, 0.0, c, series)
+    cross = SeriesRadial(
+        1.0 / (1.0 + g), weight, base, math.exp(log_e), math.expm1(log_e), c, series
+    )
+    t, node_weights = quadrature.beta_rule(d, g)
+    constant += _null_bias(pair, cross, t / g, node_weights, d)
+    return Terms(pair, cross, constant, mixture_terms(mixture, d, log_scale).components)
+
+
+def _imq_terms(mixture: Mixture, d: int, log_scale: float) -> Terms:
+    """1/(1 + r²/(2g)) itself; its expectations over its mixture in extended precision."""
+    g, weight = mixture.gamma2, math.exp(log_scale)
+    t, node_weights = quadrature.exponential_rule(g / d)
+    a = t / g
     log_expected = -0.5 * d * np.log1p(2.0 * a)
     less = float(node_weights @ np.expm1(log_expected))
     base = 1.0 if less > -0.5 else 0.0
     constant = weight * (less if base else float(node_weights @ np.exp(log_expected)))
-    imq = Rational(1.0 / gamma2, weight, base)
-    imq_cross = _imq_cross(a, node_weights, d, weight, base)
-    constant += _null_bias(imq, imq_cross, a, node_weights, d)
-    return Terms(imq, imq_cross, constant, components)
+    pair = Rational(1.0 / g, weight, base)
+    cross = _imq_cross(a, node_weights, d, weight, base)
+    constant += _null_bias(pair, cross, a, node_weights, d)
+    return Terms(pair, cross, constant, mixture_terms(mixture, d, log_scale).components)
 
 
 def _null_bias(
