@@ -4,6 +4,9 @@ import json
 
 import numpy as np
 import pytest
+import torch
+
+import smmd
 
 
 @pytest.fixture
@@ -27,6 +30,14 @@ def test_a_run_is_kept_and_continued(run, spots, tmp_path, monkeypatch):
     assert "kept in runs/spots-code-norm" in done.out
     log = (tmp_path / "runs/spots-code-norm/log.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in log] == [1, 2]
+    # Python's ``fit`` gives what is kept.
+    kept = smmd.wae.load("runs/spots-code-norm")
+    same = smmd.wae.fit(spots, batch=20, latent=2, epochs=2)
+    for mine, theirs in zip(same.model.parameters(), kept.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+    assert [{**row, "seconds": 0} for row in same.log] == [
+        {**row, "seconds": 0} for row in kept.log
+    ]
     # A second run gets a folder of its own.
     assert "kept in runs/spots-code-norm-2" in run("train", "--data", spots, *SMALL).out
     again = run(

@@ -76,7 +76,7 @@ def train(
     with torchrun: torchrun --nproc-per-node 2 -m smmd train --out runs/two
     """
     _torch()
-    from smmd.wae.fit import fit
+    from smmd.wae import fit
 
     options: dict[str, Any] = {
         "data_dir": data_dir,

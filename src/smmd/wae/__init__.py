@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from smmd.wae.config import Config
     from smmd.wae.data import Dataset
     from smmd.wae.evaluation import Evaluation, evaluate
-    from smmd.wae.fit import fit
+    from smmd.wae.training import fit
     from smmd.wae.run import Run, load, load_all
 
 __all__ = ["Config", "Dataset", "Evaluation", "Run", "evaluate", "fit", "load", "load_all"]
@@ -37,7 +37,7 @@ _HOMES = {
     "Dataset": "data",
     "Evaluation": "evaluation",
     "evaluate": "evaluation",
-    "fit": "fit",
+    "fit": "training",
     "Run": "run",
     "load": "run",
     "load_all": "run",
@@ -48,10 +48,10 @@ def __getattr__(name: str) -> Any:
     """PyTorch is imported when something is used that needs it."""
     from importlib import import_module
 
-    if name == "report":
+    if name == "report":  # the one submodule that is part of the interface
         return import_module(f"{__name__}.report")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value  # a submodule of the same name (fit) must not win from now on
+    globals()[name] = value  # asked for once
     return value
