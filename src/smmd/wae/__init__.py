@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from smmd.wae.config import Config
     from smmd.wae.data import Dataset
     from smmd.wae.evaluation import Evaluation, evaluate
-    from smmd.wae.training import fit
     from smmd.wae.run import Run, load, load_all
+    from smmd.wae.training import fit
 
 __all__ = ["Config", "Dataset", "Evaluation", "Run", "evaluate", "fit", "load", "load_all"]
 
