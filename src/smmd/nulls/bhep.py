@@ -48,7 +48,9 @@ def bhep_law(kernel: Kernel, null: Null, n: int, d: int) -> Found:
 
 @lru_cache(maxsize=256)
 def _law(null: Null, n: int, d: int, gamma2: float) -> NullLaw:
-    valid, reason = verdict(null, n, d, gamma2, null_moments(null, n, d, gamma2).skewness)
+    valid, reason = verdict(
+        null, n, d, gamma2, null_moments(null, n, d, gamma2).skewness, bhep=True
+    )
     spectrum = projected_spectrum(null, d, gamma2)
     # Beyond the n at which moments are still exact: limit + a/n + b/n², fitted at two smaller n.
     t1, t2, t3 = (spectrum.trace(j) for j in (1, 2, 3))
