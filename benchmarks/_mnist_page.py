@@ -34,7 +34,8 @@ def write(folder: Path, docs: Path = DOCS) -> None:
     if not parts:
         raise SystemExit(f"{folder} holds no finished training")
     most = max(parts, key=lambda part: part["seeds"])
-    text = "\n".join([seconds(results, parts), spread(most), latent_space(folder, most)])
+    text = "\n## Full MNIST\n\n"
+    text += "\n".join([seconds(results, parts), spread(most), latent_space(folder, most)])
     if (folder / "seed-0.tar").is_file():
         atomic_write(docs / "images" / "mnist.png", picture(folder / "seed-0.tar"))
         text += "\n![Random samples, and a slice of the code space](images/mnist.png)\n\n"

@@ -17,6 +17,12 @@ evaluation.json, report.html         the test set in numbers, and everything on 
 tensorboard/                         the same curves, and some images
 
 A run with several seeds is a folder of such folders, ``seed-0``, ``seed-1``, ...: ``load_all``.
+
+Where to begin reading
+----------------------
+networks, model, loop    the method
+training, session        ``fit``, epoch after epoch, watched and kept
+graphs, fused            the same steps made fast on a GPU
 """
 
 from __future__ import annotations
