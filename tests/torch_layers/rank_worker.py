@@ -84,6 +84,17 @@ def answers(name: Any, group: Any, split: tuple[int, ...]) -> dict[str, Any]:
     return found
 
 
+def compiled(group: Any) -> list[Any]:
+    """Loss and gradients of a compiled and of a plain model, which leaves its graph to gather."""
+    answers = []
+    for wrap in (lambda m: m, lambda m: torch.compile(m, backend="aot_eager")):
+        model = Model("all", group)
+        loss = wrap(model)(rows(0)[dist.get_rank(group) :: 2], 1.0)
+        loss.backward()
+        answers.append((loss.detach(), model.linear.weight.grad))
+    return answers
+
+
 def has_loss(case: str, split: tuple[int, ...]) -> bool:
     """The mean over no rows, which the case "norm" would want of an idle rank, is none."""
     return case != "norm" or 0 not in split
@@ -97,6 +108,8 @@ def work(rank: int, folder: str) -> None:
     for world, name, group in ((2, pair, pair), (3, "world", dist.group.WORLD)):
         for split in SPLITS[world] if rank < world else ():
             found[world, split] = answers(name, group, split)
+    if rank < 2:
+        found["compiled"] = compiled(pair)
     torch.save(found, Path(folder) / f"{rank}.pt")
     dist.destroy_process_group()
 

@@ -201,6 +201,7 @@ def test_random_encoders_gradients():
         (lambda: CodeNorm(D)(torch.zeros(1, D)), ValueError, r"call \.eval\(\)"),
         (lambda: CodeNorm(D)(torch.zeros(4, 2)), ValueError, r"\(\.\.\., n, 3\)"),
         (lambda: CodeNorm(D)(torch.zeros(4, D, dtype=torch.int64)), TypeError, "floating-point"),
+        (lambda: CodeNorm(D, layout="images").to_batch_norm(), ValueError, "takes rows"),
         (lambda: CodeNorm(D, layout="rows")(torch.zeros(4, D, 2)), ValueError, "layout='rows'"),
     ],
 )

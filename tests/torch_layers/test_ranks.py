@@ -54,6 +54,12 @@ def test_losses_gradients_and_state(answers, alone, world, split, case):
         torch.testing.assert_close(losses, losses[:1].expand_as(losses), **EXACT)
 
 
+def test_a_compiled_model_gathers_outside_its_graph(answers):
+    for rank in range(2):
+        plain, compiled = answers[rank]["compiled"]
+        torch.testing.assert_close(compiled, plain, **EXACT)
+
+
 def test_b_statistic_is_the_mean_over_all_ranks_batches(answers):
     values = [10.0 * rank + step for rank in range(3) for step in range(3 + rank)]
     for rank in range(3):

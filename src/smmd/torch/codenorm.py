@@ -195,6 +195,8 @@ class CodeNorm(_RunningNorm):
 
     def to_batch_norm(self) -> nn.BatchNorm1d:
         """The ``BatchNorm1d`` without affine part that gives the same in evaluation."""
+        if self.layout != "rows":
+            raise ValueError(f"BatchNorm1d takes rows, but this layer has layout={self.layout!r}")
         norm = nn.BatchNorm1d(self.d, eps=self.eps, momentum=self.momentum, affine=False)
         norm = norm.to(device=self.running_mean.device, dtype=self.running_mean.dtype)
         assert norm.running_mean is not None

@@ -3,6 +3,8 @@
 The convention is that of ``SyncBatchNorm``: the backward pass sums what reaches a rank's rows from
 the losses of all ranks, so that the mean that DDP takes over ranks is the gradient of the mean of
 the ranks' losses.
+
+``torch.compile`` leaves its graph for what ranks exchange: numbers of rows are read on the host.
 """
 
 from __future__ import annotations
@@ -72,6 +74,7 @@ class _Sum(torch.autograd.Function):
         return total, None
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def gather(x: Tensor, group: Any) -> Tensor:
     """Every rank's ``x`` (one shape on all), stacked on a new axis 0."""
     stacked: Tensor = _Gather.apply(x, group)  # type: ignore[no-untyped-call]
@@ -80,7 +83,10 @@ def gather(x: Tensor, group: Any) -> Tensor:
 
 def total(x: Tensor, group: Any) -> Tensor:
     """The sum of every rank's ``x``."""
-    if group is None:
-        return x
+    return x if group is None else _total(x, group)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _total(x: Tensor, group: Any) -> Tensor:
     summed: Tensor = _Sum.apply(x, group)  # type: ignore[no-untyped-call]
     return summed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from smmd import measure
@@ -73,9 +74,7 @@ class SMMDLoss(nn.Module):
         if group is None:
             value = measure.smmd(rows, kernel=self.kernel, var=var)
         else:
-            from smmd import distributed
-
-            value = distributed.smmd(rows, self.kernel, group, var=var)
+            value = _of_all_ranks(rows, self.kernel, group, var)
         return value.mean() if value.ndim else value
 
     def _variances(self, var: Tensor, z: Tensor) -> Tensor:
@@ -94,3 +93,10 @@ class SMMDLoss(nn.Module):
         parts += [f"group={self.group!r}"] if self.group is not None else []
         parts += [f"layout={self.layout!r}"] if self.layout != "rows" else []
         return ", ".join(parts)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _of_all_ranks(rows: Tensor, kernel: Kernel, group: Group, var: Tensor | None) -> Tensor:
+    from smmd import distributed
+
+    return distributed.smmd(rows, kernel, group, var=var)

@@ -8,6 +8,7 @@ codes is enough:  Σ_{i≠j} k(y_i − y_j) = Σ_q p_q (|Σ_i exp(i t_q y_i)|² 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -147,14 +148,17 @@ class SlicedLoss(nn.Module):
 
 def _count(rows: Tensor, group: Group) -> int:
     """The rows of all ranks.  Shapes are not data: they are exchanged on the host."""
-    n = rows.shape[-2]
-    if group is not None:
-        counts: list[int | None] = [None] * dist.get_world_size(group)
-        dist.all_gather_object(counts, n, group=group)
-        n = sum(count or 0 for count in counts)
+    n = rows.shape[-2] if group is None else _total_count(rows.shape[-2], group)
     if n < 2:
         raise ValueError(f"z has n={n} points, but the unbiased estimator needs at least 2")
     return n
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _total_count(n: int, group: Any) -> int:
+    counts: list[int | None] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(counts, n, group=group)
+    return sum(count or 0 for count in counts)
 
 
 def _wave_sums(rows: Tensor, directions: Tensor, t: tuple[float, ...]) -> Tensor:
