@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from smmd.wae import checkpoint, fit, load, load_all, records, session
 
@@ -56,6 +57,21 @@ def test_resumed_is_as_if_never_stopped(version, spots_file, tmp_path, monkeypat
     assert again.finished
     # Nothing is left to do, and nothing is done.
     same(whole, fit(spots_file, out=tmp_path / "run", resume=True))
+
+
+def test_networks_that_draw_are_resumed_to_the_same_bits(spots_file, tmp_path, monkeypatch):
+    def networks():
+        encoder = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(64, 2))
+        decoder = nn.Sequential(nn.Linear(2, 64), nn.Sigmoid(), nn.Unflatten(1, (1, 8, 8)))
+        return encoder, decoder
+
+    options = {**SMALL, "epochs": 3, "networks": networks}
+    whole = fit(spots_file, **options)
+    interrupted(monkeypatch, 1, spots_file, out=tmp_path / "run", **options)
+    torch.rand(7)  # another process has drawn something else
+    state = torch.get_rng_state()
+    same(whole, fit(spots_file, out=tmp_path / "run", resume=True, networks=networks))
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_several_seeds_are_each_as_alone(spots_file, tmp_path, monkeypatch):

@@ -76,7 +76,6 @@ def read(path: Path) -> tuple[str, Reader, dict]:
 RUNS = {
     "digits": lambda folder: Linear(folder, some_digits(), 4),
     "one dimension": lambda folder: Normal(folder, some_digits(), 1),
-    "two dimensions": lambda folder: Linear(folder, some_digits(labels=False), 2),
     "many dimensions": lambda folder: Linear(folder, some_digits(), 64),
     "colour": lambda folder: Linear(folder, tinted(), 3),
     "odd size": lambda folder: Linear(folder, tinted(side=19, n=120), 2),

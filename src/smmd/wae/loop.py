@@ -88,8 +88,7 @@ class Learner:
     def begin(self, epoch: int) -> None:
         """The order of ``epoch``: a function of seed and epoch alone, whatever came before."""
         config = self.config
-        state = np.random.SeedSequence([config.seed, epoch]).generate_state(1, np.uint64)
-        generator = torch.Generator().manual_seed(int(state[0] >> np.uint64(1)))
+        generator = torch.Generator().manual_seed(seed_of(config.seed, epoch))
         order = torch.randperm(len(self.images), generator=generator)
         order = order[: self.steps * config.batch].reshape(self.steps, config.batch)
         # Each rank takes its columns of the global batch, whose last few images stay out.
@@ -164,6 +163,12 @@ class Learner:
             tensor.copy_(tensors[name])
         if isinstance(self.optimizer, FlatAdam):
             self.optimizer.refresh()
+
+
+def seed_of(seed: int, epoch: int) -> int:
+    """What an epoch of a run draws from."""
+    state = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)
+    return int(state[0] >> np.uint64(1))
 
 
 def kernel(config: Config) -> Gaussian | Adaptive:

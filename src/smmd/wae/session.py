@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +153,9 @@ class Session:
             learner.begin(epoch)
         steps = self.learners[0].steps
         try:
-            for done in self._advance(epoch):
-                self.watcher.tick(epoch, done / steps)
+            with self._draws(epoch):
+                for done in self._advance(epoch):
+                    self.watcher.tick(epoch, done / steps)
         except ValueError as error:
             # On a CPU the penalty notices codes that are no numbers.
             if "NaN or infinite" not in str(error):
@@ -172,6 +174,17 @@ class Session:
                 rows.append(monitor.row(epoch, values, held_out, seconds / len(measured)))
         agreed: list[Row] = self.ranks.agree(rows)
         return agreed
+
+    @contextmanager
+    def _draws(self, epoch: int) -> Iterator[None]:
+        """Networks of the user's may draw (dropout): from a state that seed and epoch decide."""
+        if self.configs[0].network != "custom":
+            yield
+            return
+        devices = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(loop.seed_of(self.configs[0].seed, epoch))
+            yield
 
     def _advance(self, epoch: int) -> Iterator[int]:
         if self.recordable and self.recording is None:
