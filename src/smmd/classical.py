@@ -78,7 +78,8 @@ def effect_size(a: Any, b: Any) -> Array:
         )
     xp, work = namespace(first), work_dtype(first)
     means, spreads = [], []
-    for values in (astype(first, work), astype(second, work)):
+    origin = astype(first, work)[..., :1]  # far from 0 the means alone would cancel
+    for values in (astype(first, work) - origin, astype(second, work) - origin):
         mean = xp.mean(values, axis=-1, keepdims=True)
         squares = xp.sum((values - mean) ** 2, axis=-1) / (values.shape[-1] - 1)
         means.append(mean[..., 0])

@@ -44,6 +44,9 @@ def test_effect_size():
     assert smmd.effect_size(a, b) == pytest.approx(4.0 / 2.5)
     assert smmd.effect_size(b, a) == smmd.effect_size(a, b)
     assert smmd.effect_size(a + 1e9, b + 1e9) == pytest.approx(1.6)
+    near = np.array([1.0, 2.0, 4.0]) / 2**30, np.array([2.0, 3.0, 6.0]) / 2**30
+    far = [x + 2.0**20 for x in near]  # exactly
+    assert smmd.effect_size(*far) == pytest.approx(smmd.effect_size(*near), rel=1e-14)
     many = np.random.default_rng(3).standard_normal((2, 4, 100))
     assert smmd.effect_size(many[0], many[1]).shape == (4,)
 
