@@ -41,7 +41,7 @@ def gamma2(width: str, n: int, d: int) -> float:
 
 
 def second_moment(g: float, d: int, other: float | None = None) -> float:
-    """E h h' of two widths (DESIGN: c(a, b)), the bracket of Var(γ, d, n), without cancellation."""
+    """E h h' of two widths (precisions 1/g), the bracket of Var(γ, d, n), without cancellation."""
     a, b = 1.0 / g, 1.0 / (other or g)
     middle = math.log1p(2 * a + 2 * b + 3 * a * b)
     up = math.expm1(0.5 * d * math.log1p(3 * a * b / (1 + 2 * a + 2 * b)))
