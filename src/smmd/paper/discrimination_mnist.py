@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from smmd import whiten
+from smmd import mardia, whiten
 from smmd.errors import MissingExtra
 from smmd.paper import boxes, discrimination
 from smmd.paper.draws import Draws, distinct
 from smmd.paper.items import Item
-from smmd.paper.model import Result
+from smmd.paper.model import Cell, Result, Table
 from smmd.paper.work import DIMENSIONS, Draw, N, Work
 
 #: As printed, over d = 1, 2, 4, 8, 16, 32.
@@ -55,9 +55,13 @@ PRINTED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
+def _white(codes: np.ndarray) -> np.ndarray:
+    return np.asarray(whiten(codes.astype(np.float64)))
+
+
 def drawn_from(codes: np.ndarray) -> Draw:
     """Samples of n = 100 different rows of the whitened codes."""
-    white = np.asarray(whiten(codes.astype(np.float64)))
+    white = _white(codes)
 
     def draw(stream: Draws, count: int) -> Any:
         return stream.take(white)[distinct(stream, count, N, len(white))]
@@ -91,14 +95,14 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
         return [*found, np.array(errors)]
 
     *codes, errors = work.arrays("codes", train)
-    found, mse = {}, {}
+    found, shapes = {}, []
     for i, d in enumerate(dimensions):
         found[d] = work.part(
             f"d={d}",
             0.6 + 0.4 * i / len(dimensions),
             partial(_of_dimension, work, d, codes[i * seeds : (i + 1) * seeds]),
         )
-        mse[str(d)] = errors[i * seeds : (i + 1) * seeds].tolist()
+        shapes += _shape(d, codes[i * seeds : (i + 1) * seeds], errors[i * seeds : (i + 1) * seeds])
     shown = 8 if 8 in found else dimensions[-1]
     return Result(
         (
@@ -109,11 +113,15 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
                 {d: one["pooled"] for d, one in found.items()},
                 PRINTED,
             ),
+            Table(
+                "mnist-codes",
+                "The auto-encoders: test error, and Mardia's skewness of the whitened codes",
+                ("Dimension",),
+                tuple(shapes),
+                digits=".3g",
+            ),
         ),
-        data={
-            **discrimination.boxes(found[shown]["first"], "MNIST codes"),
-            "mse": mse,
-        },
+        data=discrimination.boxes(found[shown]["first"], "MNIST codes"),
         notes=(
             f"Trained on {dataset.name} ({len(dataset.train):,} digits, "
             f"{work.sizes.encoder_epochs} epochs, {seeds} starts for each d); codes of its "
@@ -135,6 +143,16 @@ def _of_dimension(work: Work, d: int, nets: list[np.ndarray]) -> dict[str, Any]:
         )
         results.append(discrimination.compare(normal, found))
     return {"pooled": pooled(results), "first": results[0]}
+
+
+def _shape(d: int, nets: list[np.ndarray], errors: np.ndarray) -> list[Cell]:
+    """How well the nets of a dimension reconstruct, and how far from symmetric their codes are."""
+    skewness = np.array([float(mardia(_white(codes)).skewness) for codes in nets])
+    cells = []
+    for column, values in (("test MSE", errors), ("skewness", skewness)):
+        error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+        cells.append(Cell((f"d={d}",), column, float(values.mean()), error))
+    return cells
 
 
 def pooled(results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -160,6 +178,13 @@ def pooled(results: list[dict[str, Any]]) -> dict[str, Any]:
     return both
 
 
+def reason(cell: Cell) -> str:
+    missing = "the paper's auto-encoder is specified only in part (no epochs, loss or rate)"
+    if cell.column in ("d=1", "d=2", "d=4"):
+        return f"{missing}; with so few codes ours are skewed, as its cannot have been"
+    return missing
+
+
 def draw(plt: Any, result: Result) -> Any:
     return boxes.boxplots(plt, result.data)
 
@@ -172,7 +197,8 @@ ITEM = Item(
     compute=compute,
     uses=("repeats", "encoders", "encoder_epochs", "encoder_repeats"),
     draw=draw,
-    reason=lambda cell: "the paper's auto-encoder is specified only in part (epochs, loss, rate)",
+    reason=reason,
+    recipe=2,
     needs_training=True,
     turn=1,
 )
