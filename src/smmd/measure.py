@@ -291,7 +291,10 @@ def _at_zero(radial: Any, sample: Sample) -> Any:
 
 
 def _fused(z: Any, var: Any, kernel: Kernel, *, standardized: bool, unbiased: bool) -> Array | None:
-    """The whole statistic in one operator, for PyTorch tensors on a GPU and fixed kernels."""
+    """The whole statistic in one operator, for PyTorch tensors and fixed kernels.
+
+    On a CPU for narrow kernels alone: values of wide ones may have to be ``sharpened``.
+    """
     if var is not None or kernel.adaptive or arrays.kind(z) != "torch":
         return None
     from smmd.pairs import torch_statistic
@@ -304,6 +307,10 @@ def _fused(z: Any, var: Any, kernel: Kernel, *, standardized: bool, unbiased: bo
         terms = Terms.decode(_encoded_terms(*key))
     else:
         terms = _fixed_terms(*key)
+    if torch_statistic.by_blocks(z):
+        if any(terms.components.base):
+            return None
+        samples.check_finite(z, "z")
     form = torch_statistic.Form(terms.pair, terms.cross, float(terms.constant), unbiased)
     return torch_statistic.statistic(z, form)
 

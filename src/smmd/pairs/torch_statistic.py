@@ -1,8 +1,8 @@
-"""A whole statistic as one PyTorch operator, where one launch or a few can do it all.
+"""A whole statistic as one PyTorch operator, since most of a small sample's time goes elsewhere.
 
-On a GPU a small sample's time goes into launching: so the terms of single points, the sum over
-pairs, the constant and the gradient of all of it come out of the same kernels.  The backward pass
-is a multiplication; differentiating it once more is a second operator.
+On a GPU it goes into launching, on a CPU into PyTorch's graph: so the terms of single points, the
+sum over pairs, the constant and the gradient of all of it come out of the same kernels, or the same
+blocks.  The backward pass is a multiplication; differentiating it once more is a second operator.
 
 In eager mode an ``autograd.Function`` is called, which takes a third of an operator's time on the
 host; ``torch.compile`` sees the operator ``smmd::statistic``.  Both do the same.
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from smmd import arrays
-from smmd.pairs import gpu
+from smmd.pairs import blocks, gpu, plan
 from smmd.pairs import torch as torch_pairs
 from smmd.radial import Radial, decode
 
@@ -34,8 +35,22 @@ def fuses(z: Tensor) -> bool:
     """Whether statistics of fixed kernels are one operator for z."""
     if arrays.is_compiling(z):
         return gpu.serves(z)
-    plain = type(z) in (Tensor, torch.nn.Parameter)
-    return plain and not arrays.is_transformed(z) and gpu.serves(z)
+    return _plain(z) and (gpu.serves(z) or by_blocks(z))
+
+
+def by_blocks(z: Tensor) -> bool:
+    """Whether that operator works on a CPU."""
+    known = z.device.type == "cpu" and z.dtype in (torch.float32, torch.float64)
+    return known and plan.forced() != "dense" and not gpu.serves(z) and _plain(z)
+
+
+def _plain(z: Tensor) -> bool:
+    return (
+        type(z) in (Tensor, torch.nn.Parameter)
+        and z.layout == torch.strided
+        and not arrays.is_compiling(z)
+        and not arrays.is_transformed(z)
+    )
 
 
 def statistic(z: Tensor, form: Form) -> Tensor:
@@ -55,11 +70,31 @@ def statistic(z: Tensor, form: Form) -> Tensor:
 
 
 def _compute(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:
+    if by_blocks(z):
+        return _on_cpu(z, form, gradient)
     found = None
     if gpu.serves(z):
         pair, cross, constant, unbiased = form
         found = gpu.statistic(z, pair, cross, constant, unbiased=unbiased, gradient=gradient)
     return found if found is not None else _by_terms(z, form, gradient)
+
+
+def _on_cpu(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:
+    """In NumPy, all of it in float64 but for the blocks that ``plan`` lets be float32."""
+    given = z.detach().numpy()
+    x, n = given.astype(np.float64, copy=False), z.shape[-2]
+    count = n * (n - 1) if form.unbiased else n * n
+    single = z.dtype == torch.float32
+    total, slope = blocks.pair_sum(given, form.pair, gradient=gradient, single=single)
+    norms = np.einsum("...k,...k->...", x, x)
+    value = form.constant + total / count - 2.0 * form.cross.value(np, norms).mean(-1)
+    if not form.unbiased:
+        value = value + form.pair.value(np, np.zeros_like(value)) / n
+    answer: Tensor = arrays.saturating_cast(torch.from_numpy(np.asarray(value)), z.dtype)
+    if slope is None:
+        return answer, None
+    slope = slope / count - (4.0 / n) * form.cross.slope(np, norms)[..., None] * x
+    return answer, arrays.saturating_cast(torch.from_numpy(slope), z.dtype)
 
 
 def _by_terms(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:
