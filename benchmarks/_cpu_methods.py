@@ -289,7 +289,7 @@ def measured(name: str, n: int, d: int, processor: bool) -> dict[str, Any]:
     z = rng.standard_normal((n, d))
     # What is imported, compiled and cached on first use is not the call's; torch.compile does it
     # for each shape.
-    warm = z if "compiled" in name else z[: min(n, 100)]
+    warm = z if "compiled" in name else z[: min(n, max(100, 4 * d))]
     maker(np.ascontiguousarray(warm), rng)()
     call, before = maker(z, rng), peak()
     clock = time.process_time if processor else time.perf_counter
