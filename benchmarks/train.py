@@ -150,11 +150,11 @@ def main() -> None:
                 print(f"{name}, {seeds} seeds, failed:\n{traceback.format_exc()[:6000]}")
                 continue
             show(rows[-1])
+            if args.out:  # now: what follows may be cut short
+                args.out.write_text(json.dumps(rows, indent=1) + "\n")
     print()
     for row in rows:
         show(row)
-    if args.out:
-        args.out.write_text(json.dumps(rows, indent=1))
 
 
 def show(row: dict) -> None:
