@@ -191,7 +191,7 @@ def test_disagreement_is_listed_with_its_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "ITEMS", (item,))
     runner.reproduce(tmp_path)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| Off | r, x | 1.00 | 2.00 | −7.1 | because |" in text
+    assert "| Off | because | r, x: 1.00 ≠ 2.00 (−7.1) |" in text
     assert "1.00 ± 0.10 **≠** 2.00 ± 0.10" in text
 
 

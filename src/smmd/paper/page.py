@@ -113,7 +113,8 @@ def _answers(found: Found) -> Block:
 
 
 def _differences(found: Found) -> Iterator[Block]:
-    rows = []
+    # What has the same reason stands together.
+    groups: dict[tuple[str, str], list[str]] = {}
     for item, result in found.items():
         for table in result.tables:
             for cell in table.compared():
@@ -121,20 +122,19 @@ def _differences(found: Found) -> Iterator[Block]:
                     continue
                 assert cell.paper is not None
                 assert cell.z is not None
-                rows.append(
-                    (
-                        Entry(item.title),
-                        Entry(", ".join((*cell.row, cell.column))),
-                        Entry(number(cell.ours, table.digits)),
-                        Entry(number(cell.paper, table.digits)),
-                        Entry(_sigmas(cell.z)),
-                        Entry(item.reason(cell) or _unknown(cell.z), kind="wide"),
-                    )
-                )
-    if not rows:
+                why = item.reason(cell) or _unknown(cell.z)
+                ours, beside = (number(v, table.digits) for v in (cell.ours, cell.paper))
+                where = ", ".join((*cell.row, cell.column))
+                words = f"{where}: {ours} ≠ {beside} ({_sigmas(cell.z)})"
+                groups.setdefault((item.title, why), []).append(words)
+    if not groups:
         yield Text("Nothing.")
         return
-    headers = ("Item", "Cell", "Ours", "Beside it", "Standard errors", "Why")
+    rows = [
+        (Entry(title), Entry(why, kind="wide"), Entry("; ".join(cells), kind="wide"))
+        for (title, why), cells in groups.items()
+    ]
+    headers = ("Item", "Why", "Cells: ours ≠ what it is compared with (in standard errors)")
     yield Grid(headers, tuple(rows))
 
 

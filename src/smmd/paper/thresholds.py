@@ -165,6 +165,13 @@ def draw(plt: Any, result: Result) -> Any:
     return figure
 
 
+def reason(cell: Cell) -> str:
+    if cell.error:  # a simulation
+        return ""
+    words = "the law's first three moments are exact, its shape is not: levels to some percent"
+    return f"{words} ({cell.note})" if cell.note else words
+
+
 ITEM = Item(
     name="thresholds",
     title="Thresholds of level 5 %",
@@ -173,4 +180,5 @@ ITEM = Item(
     compute=compute,
     uses=("thresholds",),
     draw=draw,
+    reason=reason,
 )
