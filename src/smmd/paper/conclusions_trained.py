@@ -81,6 +81,7 @@ def removal_raises_kurtosis(results: Results) -> Answer | None:
     if "codenorm-removal" not in results:
         return None
     facts = results["codenorm-removal"].facts
+    notes = {cell.note for cell in results["codenorm-removal"] if cell.note}
     gap, error = facts["gap"], facts["error"]
     if math.isnan(error):
         return None
@@ -89,6 +90,7 @@ def removal_raises_kurtosis(results: Results) -> Answer | None:
         "yes" if gap > SIGMAS * error else "no" if gap < SIGMAS * error / 3.0 else "partly",
         f"Normalized kurtosis goes from {facts['before']:.2f} to {facts['without']:.2f} without "
         f"the layer and to {facts['with']:.2f} with it, trained on for as long: a difference of "
-        f"{gap:.2f} ± {error:.2f} over {facts['seeds']:.0f} networks.",
+        f"{gap:.2f} ± {error:.2f} over {facts['seeds']:.0f} networks."
+        + "".join(f"  ({note}.)" for note in notes),
         "Section 4, “WAE results”",
     )
