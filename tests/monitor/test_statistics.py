@@ -179,11 +179,11 @@ def test_one_batch_in_words():
 
 
 def test_a_law_by_simulation_where_there_is_no_other():
-    batch = Batch(10, 2, smmd.IMQ(), simulate=4000)
-    z = np.random.default_rng(5).standard_normal((4000, 10, 2))
+    batch = Batch(10, 2, smmd.IMQ(), simulate=2000)
+    z = np.random.default_rng(5).standard_normal((2000, 10, 2))
     values = smmd.smmd(z, kernel=smmd.IMQ())
-    # Two simulations of 4000: four standard errors of their difference.
-    alpha, error = 0.05, 4 * math.sqrt(2 * 0.05 / 4000)
+    # Two simulations of 2000: four standard errors of their difference.
+    alpha, error = 0.05, 4 * math.sqrt(2 * 0.05 / 2000)
     assert (values > batch.threshold(alpha)).mean() == pytest.approx(alpha, abs=error)
 
 

@@ -88,7 +88,7 @@ def compiled(group: Any) -> list[Any]:
     """Loss and gradients of a compiled and of a plain model, which leaves its graph to gather."""
     answers = []
     for wrap in (lambda m: m, lambda m: torch.compile(m, backend="aot_eager")):
-        model = Model("all", group)
+        model = Model("encoder", group)
         loss = wrap(model)(rows(0)[dist.get_rank(group) :: 2], 1.0)
         loss.backward()
         answers.append((loss.detach(), model.linear.weight.grad))

@@ -129,7 +129,7 @@ def test_accumulated_gradients_add_up():
     torch.testing.assert_close(accumulated, gradients(model), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", ["gaussian", "adaptive", "slices"])
 def test_nothing_is_read_from_a_device(name):
     """The "meta" device has no numbers: whatever asked for one would fail."""
     model = Model(LOSSES[name]()).to("meta")
