@@ -2,7 +2,11 @@
 
 import torch
 
+from smmd.pairs import plan
 from smmd.wae import fused_kernels as kernels
+from smmd.wae import model
+from smmd.wae.config import choose
+from smmd.wae.loop import Learner
 
 
 def both(function):
@@ -64,3 +68,21 @@ for shape in ((1, 1), (700, 1), (9000, 3), (300, 64), (100, 130)):
 for n in (1, 1024, 5000):
     close(adam(n, False), rtol=1e-5, atol=1e-6)
     close(adam(n, True), rtol=2**-7, atol=1e-5)
+
+
+def whole_step(generator):
+    """Losses and gradients of a step in which everything is a kernel that can be one."""
+    config = choose("paper", batch=10, latent=3)
+    images = (torch.rand(10, 1, 8, 8, generator=generator) * 255).byte()
+    one = Learner(config, model.build(config, (1, 8, 8)), images, fused=kernels.ALWAYS_TRITON)
+    one.begin(1)
+    with plan.use("triton" if kernels.ALWAYS_TRITON else "dense"):
+        one.step()
+    gradients = {name: p.grad for name, p in one.model.named_parameters()}
+    # The codes' mean is taken away, so that this gradient is 0 but for rounding.
+    last = [name for name in gradients if name.startswith("encoder")][-1]
+    assert float(gradients.pop(last).abs().max()) < 1e-6
+    return [one.measured, *(g / g.abs().max() for g in gradients.values())]
+
+
+close(whole_step, rtol=1e-4, atol=5e-5)
