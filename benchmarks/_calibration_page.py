@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks._calibration_levels import ALPHAS, PROMISE, Level, cell_text
+from benchmarks._calibration_levels import ALPHAS, COMPARED, PROMISE, Level, cell_text
 from smmd import files
 from smmd.nulls import NULLS, validity
 
 PAGE = Path(__file__).parent.parent / "docs" / "calibration.md"
 #: The grid and the widths that the page shows; the CSV has more.
-N, D, WIDTHS = (20, 50, 100, 1000), (1, 2, 4, 8, 16, 32), ("1", "1/4", "1/8", "1/16", "HZ")
+N, D, WIDTHS = (20, 50, 100, 1000), (1, 2, 4, 8, 16, 32, 64), COMPARED
 LAWS = {
     ("smmd", "analytic"): "The analytic law of SMMD²",
     ("smmd", "pearson3"): "Pearson III with the same three moments",

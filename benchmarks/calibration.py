@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks import _calibration_store as store
 
 GRID_N = (20, 50, 100, 1000)
-GRID_D = (1, 2, 4, 8, 16, 32)
+GRID_D = (1, 2, 4, 8, 16, 32, 64)
 SEED = 20_190_108
 RESULTS = Path(__file__).parent / "results"
 
