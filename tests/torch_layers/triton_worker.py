@@ -1,6 +1,6 @@
-"""CodeNorm's kernels in Triton's interpreter against its operators; run by ``test_triton``.
+"""CodeNorm's kernels against its operators, on a GPU or in Triton's interpreter.
 
-With an argument the kernels are compiled for a Hopper GPU that is not there instead.
+``python -m tests.torch_layers.triton_worker``; ``test_triton`` runs it.  With an argument the kernels are compiled for a Hopper GPU that is not there instead.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from smmd.torch import CodeNorm, standardizing
 from smmd.torch import standardizing_triton as kernels
 
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def answers(path: str, n: int, d: int, momentum: float | None) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(0)
     # Far from the origin, of very different scales, one column constant.
     z = torch.randn(n, d, generator=generator) * torch.logspace(-3, 3, d) + 100.0
     z[:, 0] = 3.0
-    u = torch.randn(n, d, generator=generator)
-    z.requires_grad_()
-    layer = CodeNorm(d, momentum=momentum)
+    u = torch.randn(n, d, generator=generator).to(DEVICE)
+    z = z.to(DEVICE).requires_grad_()
+    layer = CodeNorm(d, momentum=momentum, device=DEVICE)
     with smmd.pairs.use(path):
         assert standardizing._has_kernels(z) == (path == "triton")
         for _ in range(2):

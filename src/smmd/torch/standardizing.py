@@ -100,7 +100,8 @@ def _launched(rows: Tensor, layer: Any) -> tuple[Tensor, ...] | None:
 
     running = None
     if layer.tracks():
-        if layer.momentum is None or layer.running_mean.dtype != torch.float32:
+        at = layer.running_mean
+        if layer.momentum is None or at.dtype != torch.float32 or at.device != rows.device:
             return None
         buffers = layer.running_mean, layer.running_var, layer.num_batches_tracked
         running = kernels.Running(*buffers, layer.momentum)
