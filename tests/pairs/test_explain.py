@@ -35,6 +35,13 @@ def test_jax_has_one_path():
     assert "jax" in found.why
 
 
+def test_a_gradient_may_go_another_way():
+    z = sample(100, 3)
+    assert smmd.explain(z).path == "gram"
+    assert smmd.explain(z, gradient=True).path == "difference"
+    assert smmd.explain(z.astype(np.float32), gradient=True).path == "gram"
+
+
 def test_it_is_a_sentence():
     text = str(smmd.explain(sample(30, 2)))
     assert text.startswith("n=30, d=2: 435 pairs on ")

@@ -56,7 +56,7 @@ def explain(z: Any, kernel: Kernel = Gaussian(), *, gradient: bool = False) -> E
     z : array (..., n, d)
     kernel : Kernel
     gradient : bool
-        Whether a gradient will be wanted: on a GPU larger samples then go another way.
+        Whether a gradient will be wanted: it may go another way.
 
     ``smmd.pairs.use(path)`` and the environment variable ``SMMD_PAIRS`` override the choice.
 
@@ -88,16 +88,16 @@ def explain(z: Any, kernel: Kernel = Gaussian(), *, gradient: bool = False) -> E
         return Explanation("dense", why, where, sample.n, sample.d, count, None)
     terms = measure.terms_for(as_kernel(kernel), sample, standardized=sample.n > 1)
     points = arrays.to_numpy(sample.given, "explain reads z")
-    choice = _choice(points, _plain(terms.pair))
+    choice = _choice(points, _plain(terms.pair), gradient)
     return Explanation(choice.path, choice.why, _cores(), sample.n, sample.d, count, choice.bound)
 
 
-def _choice(points: np.ndarray, radial: Radial) -> plan.Choice:
+def _choice(points: np.ndarray, radial: Radial, gradient: bool) -> plan.Choice:
     single = points.dtype == np.float32
     x = points.astype(np.float64).reshape(-1, *points.shape[-2:])
     if not x.size:
         return plan.Choice("difference", "there are no points", 0.0)
-    return blocks.prepare(x, None, radial, single)[0]
+    return blocks.prepare(x, None, radial, single, gradient)[0]
 
 
 def _plain(radial: Radial) -> Radial:
