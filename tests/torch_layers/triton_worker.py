@@ -1,6 +1,7 @@
 """CodeNorm's kernels against its operators, on a GPU or in Triton's interpreter.
 
-``python -m tests.torch_layers.triton_worker``; ``test_triton`` runs it.  With an argument the kernels are compiled for a Hopper GPU that is not there instead.
+``python -m tests.torch_layers.triton_worker``; ``test_triton`` runs it.  With an argument they are
+compiled for a Hopper GPU that is not there instead.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import torch
 import smmd
 from smmd.torch import CodeNorm, standardizing
 from smmd.torch import standardizing_triton as kernels
-
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
