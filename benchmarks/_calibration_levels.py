@@ -187,7 +187,7 @@ def report(
         from benchmarks import _calibration_page as page
 
         _write_all(facts, levels)
-        page.write(levels)
+        page.write(read_levels())  # with the digits that are committed
 
 
 def _write_all(facts: list[Quantiles], levels: list[Level]) -> None:
@@ -226,12 +226,12 @@ def summary(levels: list[Level]) -> str:
     """Ranges over the declared region, and what is missed there."""
     lines = ["\nWithin the declared region: level / nominal level, from and to"]
     for statistic, method in dict.fromkeys((r.statistic, r.method) for r in levels):
-        inside = {(r.n, r.d, r.null, r.kernel) for r in levels if r.valid}
+        inside = {(r.n, r.d, r.null, r.kernel, r.statistic) for r in levels if r.valid}
         here = [
             r
             for r in levels
             if (r.statistic, r.method) == (statistic, method)
-            and (r.n, r.d, r.null, r.kernel) in inside
+            and (r.n, r.d, r.null, r.kernel, statistic) in inside
         ]
         if not here:
             continue

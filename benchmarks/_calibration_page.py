@@ -11,8 +11,10 @@ from smmd.nulls import NULLS, validity
 PAGE = Path(__file__).parent.parent / "docs" / "calibration.md"
 #: The grid and the widths that the page shows; the CSV has more.
 N, D, WIDTHS = (20, 50, 100, 1000), (1, 2, 4, 8, 16, 32, 64), COMPARED
+MIXTURES = {"multi": "several scales, 1/16 to 1/4", "imq": "IMQ, s = 1/8"}
 LAWS = {
     ("smmd", "analytic"): "The analytic law of SMMD²",
+    ("bhep", "analytic"): "The analytic law of BHEP",
     ("smmd", "pearson3"): "Pearson III with the same three moments",
     ("bhep", "published"): "The log-normal law of Henze and Zirkler, at the same widths",
     ("bhep", "lognormal"): "The log-normal law with the exact mean and variance",
@@ -75,15 +77,16 @@ def text(levels: list[Level]) -> str:
                 for row in levels
                 if (row.null, row.statistic, row.method) == (null, statistic, method)
             ]
-            parts.append(f"### {title}\n\n{_table(found)}\n")
+            parts.append(f"### {title}\n\n{_table(found, WIDTHS)}\n")
+            if (statistic, method) == ("smmd", "analytic"):
+                parts.append(f"### The same of mixtures\n\n{_table(found, tuple(MIXTURES))}\n")
     return "\n".join(parts)
 
 
 def _ranges(levels: list[Level]) -> str:
     inside = {(r.n, r.d, r.null, r.kernel, r.statistic) for r in levels if r.valid}
     lines = ["| law | cells | at 0.05 | at 0.01 | at 0.001 |", "|---|---|---|---|---|"]
-    names = {**LAWS, ("bhep", "analytic"): "The analytic law of BHEP"}
-    for (statistic, method), title in names.items():
+    for (statistic, method), title in LAWS.items():
         here = [
             r
             for r in levels
@@ -100,22 +103,22 @@ def _ranges(levels: list[Level]) -> str:
     return "\n".join(lines)
 
 
-def _table(rows: list[Level]) -> str:
-    lines = ["| n | d | samples | " + " | ".join(_label(w) for w in WIDTHS) + " |"]
-    lines.append("|---|---|---|" + "---|" * len(WIDTHS))
+def _table(rows: list[Level], widths: tuple[str, ...]) -> str:
+    lines = ["| n | d | samples | " + " | ".join(_label(w) for w in widths) + " |"]
+    lines.append("|---|---|---|" + "---|" * len(widths))
     for n in N:
         for d in D:
             here = {r.kernel: r for r in rows if (r.n, r.d) == (n, d)}
             if not here:
                 continue
             samples = f"{next(iter(here.values())).samples:,}"
-            cells = [_entry(here.get(w)) for w in WIDTHS]
+            cells = [_entry(here.get(w)) for w in widths]
             lines.append(f"| {n} | {d} | {samples} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def _label(width: str) -> str:
-    return width if width == "HZ" else f"s = {width}"
+    return MIXTURES.get(width, width if width == "HZ" else f"s = {width}")
 
 
 def _entry(row: Level | None) -> str:
