@@ -7,6 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
+#: Asked once: older compilers cannot trace the question.
+_HAVE_AUTOCAST = frozenset(
+    device for device in ("cpu", "cuda", "mps", "xpu") if torch.amp.is_autocast_available(device)
+)
+
 
 def at_least_single(x: Tensor) -> Tensor:
     """Half precision as float32; float64 stays."""
@@ -19,7 +24,7 @@ def outside_autocast(x: Tensor) -> AbstractContextManager[object]:
     Entered only under autocast: that takes longer than the kernels of a small batch.
     """
     device = x.device.type
-    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+    if device in _HAVE_AUTOCAST and torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
     return nullcontext()
 
