@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 import smmd
-from smmd.normality import SimulatedWarning, words
+from smmd.normality import SimulatedWarning, reference, words
+from smmd.normality.statistics import STATISTICS
+from smmd.nulls.means import mean_of_smmd
 
 RNG = np.random.default_rng(20260105)
 NORMAL = RNG.normal(3.0, 2.0, (120, 3)) @ RNG.normal(size=(3, 3))
@@ -82,6 +84,25 @@ def test_where_no_analytic_law_holds_it_says_so_and_simulates():
     assert r.n_resamples == 99
     assert any(note.startswith("Simulated, because") for note in r.notes)
     assert "n = 15 is below 20" in str(r)
+
+
+class TestManyRows:
+    def test_are_simulated_by_fewer_and_moved_to_the_exact_mean(self):
+        found = reference.find(
+            STATISTICS["smmd"], smmd.IMQ(), "diagonal", 4000, 2,
+            method="monte-carlo", n_resamples=199,
+        )  # fmt: skip
+        assert "simulated with 1000 rows a sample, and moved to its exact mean" in found.notes[0]
+        exact = mean_of_smmd(smmd.IMQ(), "diagonal", 4000, 2)
+        assert abs(found.law.mean - exact) < 4 * found.law.sd / np.sqrt(199)
+
+    def test_are_refused_where_no_simulation_would_end(self):
+        for statistic in ("smmd", "bhep"):
+            with pytest.raises(ValueError, match=r"would take weeks; choose a kernel of fixed"):
+                reference.find(
+                    STATISTICS[statistic], smmd.Adaptive(), "standard", 10**7, 2,
+                    method="analytic",
+                )  # fmt: skip
 
 
 def test_text_of_a_rejection():

@@ -20,6 +20,8 @@ METHODS = ("analytic", "monte-carlo")
 #: Above this many rows a kernel statistic is simulated with fewer, and moved to its exact mean.
 LARGEST_SIMULATED = 2000
 _STAND_IN = 1000
+#: Pairs of rows in all samples of a simulation: no more, or it does not end.
+_MOST_PAIRS = 1e15
 
 
 class Law(Protocol):
@@ -161,13 +163,20 @@ def _simulated(
     if statistic.name == "henze-zirkler":
         kernel = HenzeZirkler()
     size, notes = n, []
-    if statistic.name == "smmd" and n > LARGEST_SIMULATED and _can_stand_in(kernel, null):
-        size = max(_STAND_IN, 20 * d)
+    if n > LARGEST_SIMULATED and statistic.takes_kernel and _can_stand_in(kernel, null):
+        size = min(n, max(_STAND_IN, 20 * d))
+    if size < n:
+        moved = f", and moved to its exact mean at n = {n}" if statistic.name == "smmd" else ""
         notes.append(
-            f"The law was simulated with {size} rows a sample, and moved to its exact mean at "
-            f"n = {n}: the rest of it changes by a share of the order d/{size}."
+            f"The law was simulated with {size} rows a sample{moved}: up to n = {n} it changes by "
+            f"a share of the order d/{size}."
         )
     count = int(default_resamples(size) if n_resamples is None else n_resamples)
+    if statistic.takes_kernel and count * float(size) ** 2 > _MOST_PAIRS:
+        raise ValueError(
+            f"simulating {count} samples of {size} rows with kernel {kernel!r} would take weeks; "
+            "choose a kernel of fixed width, such as smmd.Gaussian()"
+        )
 
     def build() -> np.ndarray:
         return montecarlo.simulate(
@@ -190,7 +199,7 @@ def _simulated(
         values = cache.fetch(key, build)
     else:
         values = build()
-    if size != n:
+    if size < n and statistic.name == "smmd":
         values = values + (mean_of_smmd(kernel, null, n, d) - mean_of_smmd(kernel, null, size, d))
     law = montecarlo.SimulatedNull(values)
     return Reference(law, "monte-carlo", f"{count} simulated samples", count, tuple(notes))
