@@ -52,7 +52,7 @@ class Sizes:
     wae_preset: str = "quick"
     wae_epochs: int | None = None
     #: For how many epochs a trained network goes on when code normalization is taken away.
-    removal_epochs: int = 5
+    removal_epochs: int = 6
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
