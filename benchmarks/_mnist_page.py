@@ -65,8 +65,8 @@ def seconds(results: dict[str, Any], parts: list[dict[str, Any]]) -> str:
         for part in parts
     ]
     lines.append(
-        "\nTraining counts the recording of its steps before the first epoch; an epoch is the "
-        "median one, of all seeds together; the last column counts validation, too.\n"
+        "\nAn epoch is the median one, of all seeds together. The last column counts validation, "
+        "and making the steps ready before the first epoch, too.\n"
     )
     return "\n".join(lines)
 

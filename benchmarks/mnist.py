@@ -60,6 +60,10 @@ class Keeper(watch.Lines):
         super().begin(title, total, done)
         self.began = time.perf_counter()
 
+    def note(self, text: str) -> None:
+        super().note(text)
+        self.part["notes"].append(text)
+
     def epoch(self, rows: list[dict[str, Any]]) -> None:
         self.part["log"].append(rows)
         # A row's seconds are the epoch's, shared out among the seeds.
@@ -72,7 +76,8 @@ class Keeper(watch.Lines):
 
 def train(results: Results, count: int, args: argparse.Namespace) -> None:
     """Train ``count`` seeds at once, and keep what came of them."""
-    part: dict[str, Any] = {"seeds": count, "version": args.version, "log": [], "warnings": []}
+    part: dict[str, Any] = {"seeds": count, "version": args.version}
+    part |= {"log": [], "notes": [], "warnings": []}
     results.content["parts"].append(part)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

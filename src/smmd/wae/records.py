@@ -35,7 +35,7 @@ LOG_FIELDS = {
     "b_low": "its three-sigma band if codes are normal, lower end",
     "b_high": "upper end",
     "b_batches": "over how many batches",
-    "seconds": "training time of the epoch, without validation",
+    "seconds": "training time of the epoch, without preparation and validation",
 }
 
 

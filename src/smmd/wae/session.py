@@ -148,13 +148,16 @@ class Session:
         ]
 
     def _epoch(self, epoch: int) -> list[Row]:
-        start = time.perf_counter()
         for learner in self.learners:
             learner.begin(epoch)
-        steps = self.learners[0].steps
+        if self.recordable and self.recording is None:
+            start = time.perf_counter()
+            self._record(epoch)
+            self.watcher.note(f"steps made ready in {time.perf_counter() - start:.1f} s")
+        start, steps = time.perf_counter(), self.learners[0].steps
         try:
             with self._draws(epoch):
-                for done in self._advance(epoch):
+                for done in self.recording() if self.recording else loop.advance(self.learners):
                     self.watcher.tick(epoch, done / steps)
         except ValueError as error:
             # On a CPU the penalty notices codes that are no numbers.
@@ -185,11 +188,6 @@ class Session:
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(loop.seed_of(self.configs[0].seed, epoch))
             yield
-
-    def _advance(self, epoch: int) -> Iterator[int]:
-        if self.recordable and self.recording is None:
-            self._record(epoch)
-        return self.recording() if self.recording else loop.advance(self.learners)
 
     def _record(self, epoch: int) -> None:
         """Fused steps as a CUDA graph; else plain ones; else no graph.  All train alike."""
