@@ -223,6 +223,11 @@ def test_code_normalization_taken_away(settings, tmp_path):
     assert result.data["before"] == pytest.approx(before)
 
 
+def test_training_on_ends_slowly():
+    assert codenorm_removal._stages(6) == ((4, 1e-3), (2, 1e-3 / 16))
+    assert codenorm_removal._stages(2) == ((2, 1e-3),)
+
+
 def test_b_needs_a_batch():
     from smmd import Gaussian
 

@@ -72,7 +72,6 @@ FULL = Sizes(
     encoder_repeats=1_000,
     waes=10,
     wae_preset="paper",
-    removal_epochs=6,
 )
 
 
