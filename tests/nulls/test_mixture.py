@@ -80,8 +80,12 @@ def test_levels_by_direct_simulation(kernel, n, d, null):
 
 def test_one_scale_outside_the_region_spoils_the_mixture():
     assert law_for(smmd.MultiScale((1 / 8, 1 / 2)), "standard", 100, 16).valid
-    found = law_for(smmd.MultiScale((1 / 16, 4.0)), "standard", 100, 16)
-    assert "scale s = 0.0625 is below 0.125" in found.reason
+    narrow = law_for(smmd.MultiScale((1 / 32, 2.0)), "standard", 100, 16)
+    assert "reaches 0.00026 of 100 points" in narrow.reason
+    assert (
+        "scale s = 4 is above 2"
+        in law_for(smmd.MultiScale((1 / 4, 4.0)), "standard", 100, 4).reason
+    )
 
 
 def test_a_mixture_without_end_is_refused():

@@ -68,7 +68,9 @@ def mixture_law(kernel: Kernel, null: Null, n: int, d: int) -> NullLaw:
     skewness = _skewness(_few(terms, d), null, n, d, gamma2, spectrum)
     reason = verdict(null, n, d, gamma2, skewness)[1]
     if isinstance(kernel, MultiScale):  # an average width may hide one that was not calibrated
-        reason = next(filter(None, [reason, *(wrong_width(d, s * d) for s in kernel.scales)]), "")
+        reason = next(
+            filter(None, [reason, *(wrong_width(n, d, s * d) for s in kernel.scales)]), ""
+        )
     ratio = 1.0 if null == "standard" else _variance_ratio(terms, null, n, d)
     return NullLaw(
         null=null,

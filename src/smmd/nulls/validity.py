@@ -5,6 +5,7 @@
 """
 
 from fractions import Fraction
+from math import exp, log1p
 
 from smmd.nulls.estimated import least_sample_size
 from smmd.nulls.spectrum import Null
@@ -20,10 +21,11 @@ FEW_ROWS, FEW_COLUMNS = 20, 4
 ROWS_PER_COLUMN = 5
 #: Rarer coincidences than this make the law's tail depend on more than its first moments.
 LARGEST_SKEWNESS = 2.5
-#: Scales s = gamma^2/d; narrower kernels are wrong at 0.05 already, from d = 8 on by a fifth.
-NARROWEST, WIDEST = 1 / 16, 2.0
-#: From so many columns on p-values of kernels as narrow hang on rare close pairs.
-MANY_COLUMNS, NARROWEST_IN_MANY = 9, 1 / 8
+#: Scales s = gamma^2/d.
+NARROWEST, WIDEST = 1 / 128, 2.0
+#: How many of n points a kernel reaches from one of them on average, n E k(x, y).  With fewer,
+#: p-values hang on rare close pairs; at 0.07 the level at 0.05 is wrong by a tenth.
+LEAST_NEIGHBOURS = 0.075
 #: BHEP's moments are lost in rounding with wide kernels, and its tail is off in many columns.
 WIDEST_BHEP, LARGEST_D_BHEP = 1.0, 16
 _ROUNDING = 1e-9
@@ -46,7 +48,7 @@ def verdict(
     reason = (
         out_of_reach(null, n, d)
         or _too_few_rows(null, n, d)
-        or wrong_width(d, gamma2, WIDEST_BHEP if bhep else WIDEST)
+        or wrong_width(n, d, gamma2, WIDEST_BHEP if bhep else WIDEST)
         or _too_skewed(skewness)
     )
     if not reason and bhep and d > LARGEST_D_BHEP:
@@ -63,17 +65,19 @@ def _too_few_rows(null: Null, n: int, d: int) -> str:
     return f"n = {n} is below {least}, from where on its level is right with d = {d}"
 
 
-def wrong_width(d: int, gamma2: float, widest: float = WIDEST) -> str:
+def wrong_width(n: int, d: int, gamma2: float, widest: float = WIDEST) -> str:
     """Why a Gaussian kernel of this width is outside the region; empty if it is not."""
     scale = gamma2 / d
-    least = NARROWEST_IN_MANY if d >= MANY_COLUMNS else NARROWEST
-    if scale < least * (1.0 - _ROUNDING):
-        return (
-            f"scale s = {scale:.4g} is below {least:g}, and p-values of so narrow a kernel hang "
-            f"on rare close pairs with d = {d}"
-        )
+    if scale < NARROWEST * (1.0 - _ROUNDING):
+        return f"scale s = {scale:.4g} is below {NARROWEST:g}, the narrowest that was measured"
     if scale > widest * (1.0 + _ROUNDING):
         return f"scale s = {scale:.4g} is above {widest:g}, up to which its level is right"
+    neighbours = n * exp(-0.5 * d * log1p(2.0 / gamma2))
+    if neighbours < LEAST_NEIGHBOURS:
+        return (
+            f"a kernel of scale s = {scale:.4g} with d = {d} reaches {neighbours:.2g} of {n} "
+            f"points on average, less than {LEAST_NEIGHBOURS}: p-values hang on rare close pairs"
+        )
     return ""
 
 
@@ -92,8 +96,8 @@ def in_words() -> str:
         (
             f"- n ≥ {MANY_ROWS}, or n ≥ {FEW_ROWS} with d ≤ {FEW_COLUMNS}; d ≤ {LARGEST_D};",
             f"- n ≥ {ROWS_PER_COLUMN} d where the covariance is estimated (null “normal”);",
-            f"- {Fraction(NARROWEST)} ≤ s ≤ {Fraction(WIDEST)} (s = γ²/d), and s ≥ "
-            f"{Fraction(NARROWEST_IN_MANY)} from d = {MANY_COLUMNS} on;",
+            f"- {Fraction(NARROWEST)} ≤ s ≤ {Fraction(WIDEST)} (s = γ²/d), and the kernel reaches "
+            f"enough points: n (1 + 2/γ²)^(−d/2) ≥ {LEAST_NEIGHBOURS};",
             f"- the law's own skewness is below {LARGEST_SKEWNESS:g};",
             f"- for BHEP, s ≤ {Fraction(WIDEST_BHEP)} and d ≤ {LARGEST_D_BHEP}.",
         )
