@@ -97,12 +97,13 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
     *codes, errors = work.arrays("codes", train)
     found, shapes = {}, []
     for i, d in enumerate(dimensions):
+        these = slice(i * seeds, (i + 1) * seeds)
         found[d] = work.part(
             f"d={d}",
             0.6 + 0.4 * i / len(dimensions),
-            partial(_of_dimension, work, d, codes[i * seeds : (i + 1) * seeds]),
+            partial(_of_dimension, work, d, codes[these]),
         )
-        shapes += _shape(d, codes[i * seeds : (i + 1) * seeds], errors[i * seeds : (i + 1) * seeds])
+        shapes += _shape(d, codes[these], errors[these])
     shown = 8 if 8 in found else dimensions[-1]
     return Result(
         (
@@ -115,7 +116,8 @@ def compute(work: Work, dimensions: tuple[int, ...] = DIMENSIONS) -> Result:
             ),
             Table(
                 "mnist-codes",
-                "The auto-encoders: test error, and the skewness of a whitened code (root mean square)",
+                "The auto-encoders: test error, and the skewness of a whitened code "
+                "(root mean square)",
                 ("Dimension",),
                 tuple(shapes),
                 digits=".3g",
