@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import resource
+from pathlib import Path
 
 import pytest
 import torch
@@ -142,3 +144,17 @@ def test_nothing_is_read_from_a_device(name):
         model.loss(mu, var)
     with pytest.raises((RuntimeError, NotImplementedError)):
         mu.sum().item()  # the test can fail
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux for its memory")
+def test_random_encoders_leave_no_n2_numbers_in_memory():
+    def used():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    n, d = 2000, 8
+    mu, var = torch.randn(n, d, requires_grad=True), torch.rand(n, d, requires_grad=True)
+    before = used()
+    value = smmd.torch.SMMDLoss()(mu, var)
+    # The differences alone are n²d numbers, and four such arrays would be kept for backward.
+    assert used() - before < 8 * n * n * d
+    value.backward()

@@ -53,6 +53,9 @@ def by_row_blocks(block: Callable[[Array], Array], like: Array, rows: Array, col
     if kind(like) == "torch" and like.requires_grad:
         from torch.utils.checkpoint import checkpoint
 
+        # Arrays beyond 32 MB go back to the system at once; smaller ones would leave holes in the
+        # C library's heap between nodes of the graph, which adds up to n² numbers.
+        size = 2 * size
         run = partial(checkpoint, block, use_reentrant=False)
     index = _arange(xp, like, m)
     return xp.concat([run(index[i : i + size]) for i in range(0, m, size)], axis=-1)
