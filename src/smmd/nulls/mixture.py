@@ -27,11 +27,7 @@ from smmd.kernels import Kernel, MultiScale
 from smmd.nulls.estimated import Estimated, variance_of_mixture
 from smmd.nulls.law import NullLaw
 from smmd.nulls.means import mean_of_smmd
-from smmd.nulls.moments import (
-    degenerate_skewness,
-    null_moments,
-    variance_ratio,
-)
+from smmd.nulls.moments import degenerate_skewness, null_moments, variance_ratio
 from smmd.nulls.projected_cube import projected_cube
 from smmd.nulls.shapes import fractional_power
 from smmd.nulls.spectrum import Null, Spectrum, projected_spectrum, sectors
@@ -44,9 +40,9 @@ _LEFT_OUT = 1e-9
 _LARGEST_SECTOR, _LAST_SECTOR = 400, 1200
 #: A spectrum whose Σ m μ² is further than this from E h² was cut short.
 _SEEN = 1e-5
-#: Mixtures of more terms are quadratures; shares of the standard deviation below which a term,
-#: and differences in log u below which two terms, hardly matter.
-_FEW, _SMALL_SHARE, _CROWD = 20, 1e-4, 0.1
+#: Shares of the standard deviation below which a term, and differences in log u below which two
+#: terms, hardly matter.
+_SMALL_SHARE, _CROWD = 1e-4, 0.1
 #: Widths at which it is found out what a projection leaves of third moments.
 _GRID = 9
 #: Eigenvalues closer than this are merged, keeping Σ m μ² and Σ m μ³.
@@ -65,13 +61,14 @@ def mixture_law(kernel: Kernel, null: Null, n: int, d: int) -> NullLaw:
     if abs(simple.trace(2) / exp(float(np.ravel(known)[0])) - 1.0) > _SEEN:
         raise ValueError("the spectrum of so narrow a kernel has no end in sight; use a wider one")
     gamma2 = _equivalent_width(spectrum, null, d)
-    skewness = _skewness(_few(terms, d), null, n, d, gamma2, spectrum)
+    few = _few(terms, d, 1 if mixture.profile == "mixture" else 4)
+    skewness = _skewness(few, null, n, d, gamma2, spectrum)
     reason = verdict(null, n, d, gamma2, skewness)[1]
     if isinstance(kernel, MultiScale):  # an average width may hide one that was not calibrated
         reason = next(
             filter(None, [reason, *(wrong_width(n, d, s * d) for s in kernel.scales)]), ""
         )
-    ratio = 1.0 if null == "standard" else _variance_ratio(terms, null, n, d)
+    ratio = 1.0 if null == "standard" else _variance_ratio(few, null, n, d)
     return NullLaw(
         null=null,
         n=n,
@@ -94,9 +91,8 @@ class Terms(NamedTuple):
     log_weights: tuple[float, ...]
 
 
-def _variance_ratio(terms: Terms, null: Estimated, n: int, d: int) -> float:
+def _variance_ratio(few: Terms, null: Estimated, n: int, d: int) -> float:
     """Variance at n by its limit: exact for a mixture of few terms that is nearly the same."""
-    few = _few(terms, d)
     weights = np.exp(few.log_weights).tolist()
     limit = 2.0 * mixture_spectrum(few, null, d).trace(2)
     return variance_ratio(
@@ -150,11 +146,10 @@ def _triples(v: Array) -> Array:
     return np.asarray(v[:, None, None] + v[:, None] + v)
 
 
-def _few(terms: Terms, d: int) -> Terms:
-    """Every fourth node of a quadrature (they are 1/4 apart in log u), and no negligible ones."""
-    u, log_w = (np.array(part) for part in terms)
-    if u.size > _FEW:
-        u, log_w = u[::4], log_w[::4] + log(4.0)
+def _few(terms: Terms, d: int, step: int) -> Terms:
+    """No negligible terms, and of a quadrature every fourth (nodes are 1/4 apart in log u)."""
+    u, log_w = (np.array(part)[::step] for part in terms)
+    log_w += log(step)
     share = log_w + 0.5 * closed_form.log_cross_covariance(u, u, d)
     kept = share > share.max() + log(_SMALL_SHARE)
     u, w = u[kept], np.exp(log_w[kept])
