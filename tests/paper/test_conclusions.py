@@ -132,6 +132,21 @@ def test_one_training_of_each_decides_nothing():
     assert conclusions.answers(results) == []
 
 
+def test_different_recipes_are_not_compared():
+    results = wae_result(wae.PRINTED)
+    table, seeds = results["wae"].tables
+
+    def noted(*versions):
+        cells = tuple(
+            replace(cell, note="small" if cell.row[0] in versions else "") for cell in table.cells
+        )
+        return {"wae": Result((replace(table, cells=cells), seeds))}
+
+    assert conclusions.answers(noted("adaptive-plain")) == []
+    answer = conclusions.codenorm_reconstructs(noted(*wae.PRINTED))
+    assert answer.evidence.count("small.") == 3
+
+
 @pytest.mark.parametrize(("gap", "verdict"), [(1.0, "yes"), (0.2, "partly"), (-1.0, "no")])
 def test_removing_code_normalization(gap, verdict):
     facts = {"gap": gap, "error": 0.1, "seeds": 10.0, "before": 0.0, "with": 0.0, "without": gap}
