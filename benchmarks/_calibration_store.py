@@ -15,7 +15,7 @@ from benchmarks._null_values import Simulation
 #: From here on a part has fewer samples.
 LARGE_N = 400
 #: Samples in one part, for few rows and for many: a few minutes of one core, seconds of a GPU.
-PARTS = {"cpu": (100_000, 5_000), "cuda": (200_000, 25_000)}
+PARTS = {"cpu": (100_000, 5_000), "cuda": (200_000, 50_000)}
 
 
 def part_size(n: int, device: str) -> int:
