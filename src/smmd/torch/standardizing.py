@@ -104,5 +104,5 @@ def _launched(rows: Tensor, layer: Any) -> tuple[Tensor, ...] | None:
         if layer.momentum is None or at.dtype != torch.float32 or at.device != rows.device:
             return None
         buffers = layer.running_mean, layer.running_var, layer.num_batches_tracked
-        running = kernels.Running(*buffers, layer.momentum)
+        running = kernels.Running(*buffers, float(layer.momentum))
     return kernels.forward(rows.detach().contiguous(), layer.eps, running)
