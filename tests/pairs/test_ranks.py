@@ -106,6 +106,22 @@ def test_one_process_needs_no_group():
     assert torch.equal(distributed.smmd(z), smmd.smmd(z))
 
 
+def test_a_destroyed_group_is_gone():
+    """Were it alive at exit, gloo's threads would be too, and now and then abort the process."""
+    code = """
+import tempfile, weakref, torch, torch.distributed as dist
+from smmd import distributed
+with tempfile.TemporaryDirectory() as folder:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/here", rank=0, world_size=1)
+    group = weakref.ref(dist.group.WORLD)
+    distributed.smmd(torch.randn(20, 3), group=dist.group.WORLD)
+    dist.destroy_process_group()
+    assert group() is None
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_torchrun_reads_a_file(tmp_path):
     z = np.random.default_rng(0).standard_normal((501, 4))

@@ -19,6 +19,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+# Functions of this module have the process group of the time of its import as default argument.
+# Were it imported later (the first operator call does), that group would outlive
+# ``destroy_process_group``, and gloo's threads the interpreter, which may then abort.
+import torch.distributed.nn.functional
 from torch import Tensor
 
 from smmd.pairs import dense
