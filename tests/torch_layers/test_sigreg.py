@@ -91,6 +91,13 @@ def test_conversion_to_smmd():
         exact = smmd.mmd2(z, smmd.Sliced()) / sigreg.sliced_null_sd(128, d, 1.0)
         assert sigreg.to_smmd(value, 128, d) == pytest.approx(exact, abs=0.1, rel=0.01)
         assert sigreg.from_smmd(sigreg.to_smmd(value, 128, d), 128, d) == pytest.approx(value)
+    z = rng.standard_normal((100, 256, 16))
+    values = sigreg.from_mmd2(smmd.mmd2(z, smmd.Sliced(), unbiased=False), 256)
+    off = sigreg.to_smmd(values, 256, 16) - smmd.mmd2(z, smmd.Sliced()) / sigreg.sliced_null_sd(
+        256, 16, 1.0
+    )
+    assert abs(off.mean()) < 4 * off.std() / 10
+    assert off.std() == pytest.approx(0.9 / 16, rel=0.3)  # four standard errors of 100 values
     collapsed = np.zeros((128, 8))
     value = sigreg.from_mmd2(smmd.mmd2(collapsed, smmd.Sliced(), unbiased=False), 128)
     sd = sigreg.sliced_null_sd(128, 8, 1.0)
