@@ -86,8 +86,8 @@ def to_smmd(value: Any, n: int, d: int) -> Any:
 
     SIGReg counts each code's pair with itself, and what this adds depends a little on the codes: it
     is taken at its mean under normality, 1 − 3^(−1/2).  The result is therefore too low by
-    (P − 3^(−1/2))/(n·sd), P the mean of the sliced kernel over pairs: near convergence that is 0 give
-    or take 0.9/√n, and where the codes have collapsed to a point (P = 1) 0.42/(n·sd), small beside
+    (P − 3^(−1/2))/(n·sd), P the mean of the sliced kernel over pairs: near convergence that is
+    0 ± 0.9/√n, and where the codes have collapsed to a point (P = 1) 0.42/(n·sd), small beside
     SMMD² itself there.  ``smmd.smmd(z, kernel=smmd.Sliced())`` is exact.
     """
     excess = (value - expected()) / (_UNIT * _count(n))
