@@ -8,7 +8,7 @@
 
 Samples are drawn in parts that are kept in --store as they are finished: stop at any time and
 start again.  One core draws 100,000 samples in some 20 s at n = 20, 2 min at n = 100 and about an
-hour at n = 1000 (each d); a GPU in under a minute for all d together.
+hour at n = 1000, for each d.
 """
 
 from __future__ import annotations

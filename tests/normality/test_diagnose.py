@@ -210,3 +210,13 @@ def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_an_outlier_at_the_end_of_float64():
+    """Squares of it overflow; nothing warns, and the column and the row are named."""
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    x[3, 0] = 1e200
+    found = smmd.diagnose(x)
+    assert [column.rejected for column in found.columns] == [True, False, False]
+    assert [row.index for row in found.outliers.rows] == [3]
+    assert "the rejection rests on it" in str(found).replace("\n", " ")

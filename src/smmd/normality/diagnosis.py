@@ -11,7 +11,7 @@ from smmd import measure
 from smmd.kernels import Gaussian, Kernel, as_kernel
 from smmd.normality import directions, reference, rows, statistics, words
 from smmd.normality.multiplicity import holm
-from smmd.normality.prepare import NULLS, Prepared, check_choice, prepare
+from smmd.normality.prepare import NULLS, Prepared, check_choice, prepare, standardized
 from smmd.normality.result import NormalityResult
 from smmd.normality.rows import Parts, Row
 from smmd.normality.testing import check_alpha, check_size, judged
@@ -216,10 +216,8 @@ def _columns(
     n, d = values.shape
     own = "standard" if null == "standard" else "normal"
     law = reference.find(statistics.STATISTICS["smmd"], kernel, own, n, 1, method=method)
-    centred = values - values.mean(axis=0)
-    spread = np.sqrt((centred**2).sum(axis=0) / (n - 1))
-    spread[spread == 0.0] = 1.0
-    scaled = centred / spread
+    _, scaled, spread = standardized(values)
+    scaled[:, spread == 0.0] = 0.0
     found, p = [], []
     for k in range(d):
         line = values[:, k] if own == "standard" else scaled[:, k]

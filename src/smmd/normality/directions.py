@@ -16,7 +16,7 @@ from smmd import measure
 from smmd.kernels import Kernel
 from smmd.normality import reference, statistics
 from smmd.normality.multiplicity import holm
-from smmd.normality.prepare import TiesWarning, prepare
+from smmd.normality.prepare import TiesWarning, prepare, standardized
 
 #: Rows that the search looks at; it costs their square.
 _SEARCHED = 800
@@ -74,7 +74,7 @@ def worst(
     own = "standard" if null == "standard" else "normal"
     smmd = statistics.STATISTICS["smmd"]
     law = reference.find(smmd, kernel, own, len(second), 1, method=method)
-    spread = values.std(axis=0, ddof=1)
+    spread = standardized(values)[2]
     rows = []
     for w in found:
         weights = known.transform @ w

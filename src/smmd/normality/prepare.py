@@ -89,7 +89,7 @@ def prepare(
         table, dropped = _without_constants(table, rank_deficient, name)
         notes += dropped
         d = table.values.shape[1]
-        centre, scaled, spread = _standardized(table.values)
+        centre, scaled, spread = standardized(table.values)
         if null == "diagonal":
             z, transform = scaled, np.diag(1.0 / spread)
         else:
@@ -207,7 +207,8 @@ def _discreteness(table: Table, name: str) -> list[str]:
     return notes
 
 
-def _standardized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def standardized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means, columns in units of their n−1 standard deviations, and these."""
     centre = values.mean(axis=0)
     centred = values - centre
     # A second centring removes the mean's own rounding, which matters far from the origin.
@@ -222,7 +223,7 @@ def _standardized(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def _without_constants(table: Table, rank_deficient: str, name: str) -> tuple[Table, list[str]]:
     largest = np.max(np.abs(table.values), axis=0)
-    spread = _standardized(table.values)[2]
+    spread = standardized(table.values)[2]
     flat = spread <= 4.0 * table.eps * largest
     if not flat.any():
         return table, []
