@@ -87,6 +87,7 @@ def test_resumed_training_sees_the_same_directions():
         (lambda: SlicedLoss(gamma=-1.0), "gamma must be positive"),
         (lambda: SlicedLoss(gamma=0.01), "too narrow for random slices"),
         (lambda: SlicedLoss()(torch.zeros(1, 3)), "at least 2"),
+        (lambda: SlicedLoss()(torch.zeros(4, 3, device="meta")), r"\.to\(z\.device\)"),
         (lambda: SlicedLoss()(torch.zeros(3)), r"\(\.\.\., n, d\)"),
     ],
 )

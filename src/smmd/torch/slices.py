@@ -106,6 +106,11 @@ class SlicedLoss(nn.Module):
             rows, _ = to_rows(at_least_single(z), self.layout)
             if rows.ndim < 2:
                 raise ValueError(f"z must have shape (..., n, d), got {tuple(rows.shape)}")
+            if rows.device != self.step.device:
+                raise ValueError(
+                    f"z is on {rows.device}, but this loss draws directions on {self.step.device}: "
+                    "move it there with .to(z.device)"
+                )
             group = resolve(self.group)
             directions = random_directions(self.seed, self.step, self.n_slices, rows.shape[-1])
             if self.training and self.resample:
