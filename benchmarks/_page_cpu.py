@@ -100,8 +100,8 @@ def _gradients(rows: Rows) -> str:
     )
     if cross:
         found += (
-            f"\nSIGReg's cost is linear in n: at d = 8 it is faster than the exact loss from n = "
-            f"{cross} on.\n"
+            "\nSIGReg's cost is linear in n: at d = 8 the number of points from which on it is "
+            f"faster than the exact loss is {cross}.\n"
         )
     return found
 
@@ -113,7 +113,8 @@ def _limits(rows: Rows) -> str:
         cells = []
         for n in (5000, 20_000, 100_000, 200_000):
             rate = 0.5 * n * (n - 1) / rows.seconds("value", f"smmd {dtype}", n, 8)
-            cells.append(f"{number(rate / 1e9)} ({number(100 * rate / limit)} %)")
+            share = f"{number(rate / 1e9)} ({number(100 * rate / limit)} %)"
+            cells.append("–" if math.isnan(rate) else share)
         many = 10_000 * 4950 / rows.seconds("10,000 samples", f"batch {dtype}", 100, 8)
         lines.append([dtype, number(limit / 1e9), *cells, number(many / 1e9)])
     head = ["10⁹ a second", "bare `np.exp`", "pairs, n = 5,000", "20,000", "100,000", "200,000",

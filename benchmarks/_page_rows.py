@@ -67,7 +67,7 @@ def crossover(ours: list[tuple[int, float]], theirs: list[tuple[int, float]]) ->
     both = [(n, t / dict(ours)[n]) for n, t in theirs if n in dict(ours)]
     if not both:
         return ""
-    for (n0, r0), (n1, r1) in pairwise(both):
+    for (n0, r0), (n1, r1) in reversed(list(pairwise(both))):  # the last one counts
         if r0 >= 1.0 > r1:
             share = math.log(r0) / math.log(r0 / r1)
             return f"{round_to_two(math.exp(math.log(n0) + share * math.log(n1 / n0))):,}"

@@ -41,14 +41,14 @@ def fuses(z: Tensor) -> bool:
 def by_blocks(z: Tensor) -> bool:
     """Whether that operator works on a CPU."""
     known = z.device.type == "cpu" and z.dtype in (torch.float32, torch.float64)
-    return known and plan.forced() != "dense" and not gpu.serves(z) and _plain(z)
+    return known and _plain(z) and plan.forced() != "dense" and not gpu.serves(z)
 
 
 def _plain(z: Tensor) -> bool:
     return (
-        type(z) in (Tensor, torch.nn.Parameter)
+        not arrays.is_compiling(z)
+        and type(z) in (Tensor, torch.nn.Parameter)
         and z.layout == torch.strided
-        and not arrays.is_compiling(z)
         and not arrays.is_transformed(z)
     )
 

@@ -14,7 +14,10 @@ from smmd.pairs.triton_math import (
     _LOG2E,
     COLUMNS,
     GAUSSIAN,
+    MENDED,
     MIXTURE,
+    NARROW,
+    PROFILE,
     contribution,
     two_floats,
 )
@@ -136,6 +139,8 @@ def direct(
             pull_weight += pair
 
     result = tl.sum(tl.sum(total.to(tl.float64), 1), 0) * scale
+    if (KIND != PROFILE) & (BASE == NARROW):
+        result *= MENDED
     if CROSS != ABSENT:
         own, slope, z = _own_terms(rows, i, live_i, numbers, first, second, CROSS, D, DP)
         pair_scale = tl.load(numbers + 1)

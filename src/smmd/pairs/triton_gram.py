@@ -13,7 +13,16 @@ import triton
 import triton.language as tl
 
 from smmd.pairs.triton_apply import factor_of, rounded_dot
-from smmd.pairs.triton_math import _LOG2E, COLUMNS, GAUSSIAN, MIXTURE, contribution
+from smmd.pairs.triton_math import (
+    _LOG2E,
+    COLUMNS,
+    GAUSSIAN,
+    MENDED,
+    MIXTURE,
+    NARROW,
+    PROFILE,
+    contribution,
+)
 
 #: What becomes of a pair's weight in the gradient.
 NONE = tl.constexpr(0)
@@ -192,6 +201,8 @@ def gram(
         top = tl.where(wide, shift, shift * _LOG2E).to(tl.float32)
     elif KIND == MIXTURE:
         table += b_kernel * terms * COLUMNS
+    if (KIND != PROFILE) & (BASE == NARROW):
+        scale *= MENDED
 
     x = x_parts + (b * m + i0.to(tl.int64)) * (2 * DP)
     y = y_parts + b * n * (2 * DP)
