@@ -1,4 +1,4 @@
-"""The sliced statistic on random directions: linear in n, for batches of tens of thousands.
+"""The sliced statistic on random directions: linear in n, for very large batches.
 
 Along a unit direction w the codes y_i = w·z_i are compared with N(0, 1) under the Gaussian kernel
 of width γ, which is a mixture of cosines, k(r) = Σ_q p_q cos(t_q r), so that one pass over the
@@ -58,9 +58,9 @@ def _null_sd(n: int, d: int, gamma: float, n_slices: int) -> float:
 class SlicedLoss(nn.Module):
     """SMMD² with the kernel ``Sliced(gamma)``, by random directions: O(n·n_slices) work and memory.
 
-    Zero mean and unit variance under normality, over the codes and the directions together.  For
-    batches below some thousands ``SMMDLoss(kernel=smmd.Sliced(gamma))`` takes all directions
-    exactly and is as fast; this one wins where n² pairs do not fit the time.
+    Zero mean and unit variance under normality, over the codes and the directions together.
+    ``SMMDLoss(kernel=smmd.Sliced(gamma))`` takes all directions exactly and is faster up to tens of
+    thousands of codes; this one wins where n² pairs do not fit the time.
 
     Parameters
     ----------
