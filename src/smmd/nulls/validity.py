@@ -28,6 +28,7 @@ NARROWEST, WIDEST = 1 / 128, 2.0
 LEAST_NEIGHBOURS = 0.075
 #: BHEP's moments are lost in rounding with wide kernels, and its tail is off in many columns.
 WIDEST_BHEP, LARGEST_D_BHEP = 1.0, 16
+MANY_COLUMNS_BHEP, WIDEST_BHEP_IN_MANY = 9, 1 / 2
 _ROUNDING = 1e-9
 
 
@@ -45,10 +46,13 @@ def verdict(
     null: Null, n: int, d: int, gamma2: float, skewness: float, *, bhep: bool = False
 ) -> tuple[bool, str]:
     """Whether p-values of SMMD^2 (or BHEP) keep their level, and if not, why."""
+    widest = WIDEST
+    if bhep:
+        widest = WIDEST_BHEP if d < MANY_COLUMNS_BHEP else WIDEST_BHEP_IN_MANY
     reason = (
         out_of_reach(null, n, d)
         or _too_few_rows(null, n, d)
-        or wrong_width(n, d, gamma2, WIDEST_BHEP if bhep else WIDEST)
+        or wrong_width(n, d, gamma2, widest)
         or _too_skewed(skewness)
     )
     if not reason and bhep and d > LARGEST_D_BHEP:
@@ -99,6 +103,7 @@ def in_words() -> str:
             f"- {Fraction(NARROWEST)} ≤ s ≤ {Fraction(WIDEST)} (s = γ²/d), and the kernel reaches "
             f"enough points: n (1 + 2/γ²)^(−d/2) ≥ {LEAST_NEIGHBOURS};",
             f"- the law's own skewness is below {LARGEST_SKEWNESS:g};",
-            f"- for BHEP, s ≤ {Fraction(WIDEST_BHEP)} and d ≤ {LARGEST_D_BHEP}.",
+            f"- for BHEP, d ≤ {LARGEST_D_BHEP}, s ≤ {Fraction(WIDEST_BHEP)}, and s ≤ "
+            f"{Fraction(WIDEST_BHEP_IN_MANY)} from d = {MANY_COLUMNS_BHEP} on.",
         )
     )
