@@ -8,7 +8,8 @@ from typing import Literal
 
 from smmd.paper.model import Result
 
-Verdict = Literal["yes", "no", "partly"]
+#: "open" where our numbers do not decide.
+Verdict = Literal["yes", "no", "partly", "open"]
 Results = Mapping[str, Result]
 
 

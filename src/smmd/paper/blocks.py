@@ -69,7 +69,7 @@ STYLE = """
 .grid td.no small::before{content:"≠ ";color:var(--bad);font-weight:600}
 .quiet{color:var(--soft);font-size:.92rem}
 .answer-yes{color:var(--good);font-weight:600}.answer-no{color:var(--bad);font-weight:600}
-.answer-partly{color:var(--warn);font-weight:600}
+.answer-partly,.answer-open{color:var(--warn);font-weight:600}
 nav a{margin-right:.9rem;white-space:nowrap}
 body{max-width:76rem}
 """
