@@ -156,6 +156,17 @@ class Tab:
         path.write_bytes(base64.b64decode(shot["data"]))
 
 
+#: The browser reads from descriptor 3 and writes to 4.  Another process puts the pipes there: Python
+#: code between fork and exec of this one is not safe beside threads.
+HAND_OVER = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for place, end in zip((3, 4), ends):
+    os.dup2(end, place)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+
+
 @contextmanager
 def browser() -> Iterator[Tab]:
     """A fresh headless browser with one empty page."""
@@ -164,21 +175,16 @@ def browser() -> Iterator[Tab]:
         raise RuntimeError(f"no browser found: install one of {', '.join(NAMES)} or set CHROMIUM")
     (their_read, our_write), (our_read, their_write) = os.pipe(), os.pipe()
 
-    def hand_over() -> None:  # the browser expects to read from 3 and to write to 4
-        low = os.dup(their_read), os.dup(their_write)
-        os.dup2(low[0], 3)
-        os.dup2(low[1], 4)
-
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [
+                sys.executable, "-c", HAND_OVER, str(their_read), str(their_write),
                 program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox",
                 "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                 "--disable-background-networking", "--disable-component-update",
                 f"--user-data-dir={profile}",
             ],
-            preexec_fn=hand_over,
-            close_fds=False,
+            pass_fds=(their_read, their_write),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip

@@ -81,7 +81,7 @@ def test_no_place_to_keep_it_is_no_error(folder, monkeypatch, place):
 
 def write_often(folder, start, turns):
     os.environ["SMMD_CACHE_DIR"] = folder
-    start.wait(30)
+    start.wait(60)
     for _ in range(turns):
         cache.forget()
         found = cache.fetch(KEY, lambda: VALUES)
@@ -92,13 +92,13 @@ def write_often(folder, start, turns):
 
 def test_two_processes_at_once(folder):
     """Both write and remove the same file all the time; neither ever reads half of one."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     start = context.Barrier(2)
     workers = [context.Process(target=write_often, args=(str(folder), start, 60)) for _ in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(120)
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert not list(folder.glob(".writing-*"))
 
