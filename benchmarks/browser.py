@@ -156,8 +156,8 @@ class Tab:
         path.write_bytes(base64.b64decode(shot["data"]))
 
 
-#: The browser reads from descriptor 3 and writes to 4.  Another process puts the pipes there: Python
-#: code between fork and exec of this one is not safe beside threads.
+#: The browser reads from descriptor 3 and writes to 4.  Another process puts the pipes there:
+#: Python code between fork and exec of this one is not safe beside threads.
 HAND_OVER = """
 import fcntl, os, sys
 ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
