@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from smmd.monitor.batch import Batch, how, number_of, of_average
 
 if TYPE_CHECKING:
@@ -13,6 +15,13 @@ if TYPE_CHECKING:
 
 #: P(|N(0, 1)| > 3): what a three-sigma band would do if SMMD² were normally distributed.
 THREE_SIGMA = math.erfc(3.0 / math.sqrt(2.0))
+
+
+def _check_between(name: str, value: object, most: float) -> None:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and 0.0 < value < most):  # type: ignore[operator]
+        span = f"in (0, {most:g})" if most < math.inf else "positive and finite"
+        raise ValueError(f"{name} must be a number {span}, got {value!r}")
 
 
 class _Average:
@@ -46,6 +55,7 @@ class _Average:
 
     def band(self, sigmas: float = 3) -> tuple[float, float]:
         """The paper's band: mean ± sigmas standard deviations under normality."""
+        _check_between("sigmas", sigmas, math.inf)
         return self.mean - sigmas * self.sd, self.mean + sigmas * self.sd
 
     def exact_band(self, level: float = THREE_SIGMA) -> tuple[float, float]:
@@ -54,12 +64,14 @@ class _Average:
         By the law of a batch of ``batch`` and of averages of such; the default level is what three
         sigmas would be of a normal law.
         """
+        _check_between("level", level, 1.0)
         shape = self._shape("exact_band")
         low, high = (self.mean + self.sd * shape.isf(p) for p in (1.0 - 0.5 * level, 0.5 * level))
         return float(low), float(high)
 
     def false_alarms(self, sigmas: float = 3) -> tuple[float, float]:
         """How often normal codes fall below and above ``band(sigmas)``."""
+        _check_between("sigmas", sigmas, math.inf)
         shape = self._shape("false_alarms")
         return float(shape.cdf(-sigmas)), float(shape.sf(sigmas))
 
