@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -39,10 +39,11 @@ def evaluate(
     """
     from smmd.wae import report as reports
     from smmd.wae import spread
+    from smmd.wae.ranks import checked_device
     from smmd.wae.run import load_all
 
     top = run.expanduser()
-    runs = load_all(top, device=checked_device(device), data=data, data_dir=data_dir)
+    runs = load_all(top, device=checked_device(device, "--device "), data=data, data_dir=data_dir)
     several = runs[0].folder != top
     found, text = reports.publish(runs if several else runs[0], top, pages=report)
     if as_json:
@@ -51,16 +52,3 @@ def evaluate(
     typer.echo(text)
     if report:
         typer.echo(f"\nSeen in {top / reports.FILE}")
-
-
-def checked_device(name: str) -> Any:
-    """PyTorch's device of that name, if it is there."""
-    import torch
-
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"--device {name!r} cannot be used: {reason}") from None
-    return device

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from smmd.cli.evaluate import checked_device
-
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -51,6 +49,7 @@ def sample(
     The same RUN, --n and --seed give the same images.
     """
     from smmd.wae import sample as samples
+    from smmd.wae.ranks import checked_device
     from smmd.wae.run import load
 
     if slice_ and interpolate is not None:
@@ -59,7 +58,7 @@ def sample(
         raise ValueError(f"--reach must be positive and below 100, got {reach:g}")
     path = (out or run / "samples.png").expanduser()
     samples.check_target(path)
-    trained = load(run, device=checked_device(device))
+    trained = load(run, device=checked_device(device, "--device "))
     d = trained.config.latent
     if slice_:
         codes, columns = samples.slice_of(n, d, reach, seed)

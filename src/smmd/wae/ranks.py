@@ -1,4 +1,4 @@
-"""The processes that train one model together, one alone being the common case."""
+"""The processes that train one model together, one alone being the common case; their device."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 
@@ -61,3 +62,14 @@ class Ranks:
         total = tensor.clone()
         dist.all_reduce(total)
         return total / self.world
+
+
+def checked_device(device: Any, option: str) -> torch.device:
+    """PyTorch's device of that name, if it is there; ``option`` is how the user named it."""
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{option}{device!r} cannot be used: {reason}") from None
+    return found

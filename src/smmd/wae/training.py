@@ -14,7 +14,7 @@ from smmd.wae import checkpoint, graphs, records, watch
 from smmd.wae import data as datasets
 from smmd.wae.config import Config, choose
 from smmd.wae.networks import Custom
-from smmd.wae.ranks import Ranks
+from smmd.wae.ranks import Ranks, checked_device
 from smmd.wae.run import Run, check_data
 from smmd.wae.session import Session
 
@@ -166,13 +166,7 @@ def _before(folders: list[Path | None], resume: bool) -> list[dict[str, Any]] | 
 
 def _device(device: Any, ranks: Ranks) -> torch.device:
     if device is not None:
-        try:
-            chosen = torch.device(device)
-            torch.empty(0, device=chosen)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            reason = str(error).splitlines()[0]
-            raise ValueError(f"device={device!r} cannot be used: {reason}") from None
-        return chosen
+        return checked_device(device, "device=")
     if torch.cuda.is_available():
         return torch.device("cuda", ranks.rank % torch.cuda.device_count())
     return torch.device("cpu")
