@@ -10,7 +10,7 @@ is ``resolve``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, Literal
 
@@ -249,3 +249,28 @@ class Sliced(Kernel):
             return Mixture((precision,), (0.0,), gamma2=gamma2)
         t, weights = quadrature.beta_rule(d, gamma2)
         return _quadrature_mixture(precision, t, weights, "sliced", gamma2)
+
+
+#: The kernels of this module by name.
+NAMED: dict[str, Any] = {
+    kind.__name__: kind for kind in (Gaussian, HenzeZirkler, Adaptive, MultiScale, IMQ, Sliced)
+}
+_FIELDS = {name: tuple(field.name for field in fields(kind)) for name, kind in NAMED.items()}
+
+
+def to_plain(kernel: Kernel) -> tuple[Any, ...]:
+    """A kernel of this module as its name and numbers, which compilers keep as constants.
+
+    PyTorch 2.11's cannot do that with an object; a kernel from elsewhere stays one.
+    """
+    name = type(kernel).__name__
+    if NAMED.get(name) is not type(kernel):
+        return (kernel,)
+    return (name, *(getattr(kernel, field) for field in _FIELDS[name]))
+
+
+def from_plain(plain: tuple[Any, ...]) -> Kernel:
+    """The inverse of ``to_plain``."""
+    first, *values = plain
+    made: Kernel = NAMED[first](*values) if isinstance(first, str) else first
+    return made

@@ -11,7 +11,7 @@ import numpy as np
 from smmd import arrays, closed_form, pairs, samples
 from smmd.arrays import Array
 from smmd.closed_form import Terms
-from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel, chosen
+from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel, chosen, from_plain, to_plain
 from smmd.pairs.centred import centred_mean
 from smmd.radial import Exponentials
 from smmd.samples import Sample
@@ -213,7 +213,7 @@ def terms_for(kernel: Kernel, sample: Sample, *, standardized: bool = False) -> 
     if not kernel.adaptive:
         key = (kernel, sample.n, sample.d, standardized, encoder, _room(sample))
         if arrays.is_compiling(sample.z):
-            return Terms.decode(_encoded_terms(*key))
+            return Terms.decode(_encoded_terms(to_plain(kernel), *key[1:]))
         return _fixed_terms(*key)
     mixture = kernel.resolve(sample.n, sample.d, _mean_square(kernel, sample))
     log_scale = 0.0 * mixture.precisions[..., 0]
@@ -224,8 +224,9 @@ def terms_for(kernel: Kernel, sample: Sample, *, standardized: bool = False) -> 
 
 
 @arrays.constant_under_compile
-def _encoded_terms(*key: Any) -> tuple[Any, ...]:
-    return _fixed_terms(*key).encode()
+def _encoded_terms(kernel: Any, *key: Any) -> tuple[Any, ...]:
+    """Terms as plain numbers, from plain ones: compilers keep no objects as constants."""
+    return _fixed_terms(from_plain(kernel), *key).encode()
 
 
 @lru_cache(maxsize=512)
@@ -304,7 +305,7 @@ def _fused(z: Any, var: Any, kernel: Kernel, *, standardized: bool, unbiased: bo
     samples.check_shape(z, "z", 2 if unbiased else 1, _why(unbiased))
     key = (kernel, int(z.shape[-2]), int(z.shape[-1]), standardized, False, _LARGEST_LOG["float64"])
     if arrays.is_compiling(z):
-        terms = Terms.decode(_encoded_terms(*key))
+        terms = Terms.decode(_encoded_terms(to_plain(kernel), *key[1:]))
     else:
         terms = _fixed_terms(*key)
     if torch_statistic.by_blocks(z):

@@ -12,8 +12,6 @@ from smmd import kernels, measure
 from smmd.arrays import Array
 from smmd.kernels import Kernel
 
-_KERNELS = ("Gaussian", "HenzeZirkler", "Adaptive", "MultiScale", "IMQ", "Sliced")
-
 
 def smmd(z: Any, kernel: Kernel, var: Any = None) -> Any:
     """SMMD² of codes (n, d) as a float32 (or float64) tensor of the backend."""
@@ -64,7 +62,7 @@ def _of_tensorflow(z: Any, kernel: Kernel) -> Any:
 def kernel_config(kernel: Kernel) -> dict[str, Any]:
     """A kernel as plain values."""
     name = type(kernel).__name__
-    if name not in _KERNELS:
+    if name not in kernels.NAMED:
         raise TypeError(f"only smmd's own kernels can be saved, got {kernel!r}")
     return {"name": name, **dataclasses.asdict(kernel)}  # type: ignore[call-overload]
 
@@ -75,7 +73,7 @@ def kernel_from_config(config: Any) -> Kernel:
         return kernels.as_kernel(config)
     fields = dict(config)
     name = fields.pop("name", None)
-    if name not in _KERNELS:
-        raise ValueError(f"kernel must be one of {', '.join(_KERNELS)}, got {name!r}")
-    made: Kernel = getattr(kernels, name)(**fields)
+    if name not in kernels.NAMED:
+        raise ValueError(f"kernel must be one of {', '.join(kernels.NAMED)}, got {name!r}")
+    made: Kernel = kernels.NAMED[name](**fields)
     return made
