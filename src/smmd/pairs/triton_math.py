@@ -25,7 +25,8 @@ WIDE = tl.constexpr(1)
 EITHER = tl.constexpr(2)
 
 #: The special-function unit's 2^x is on average 5·10⁻⁸ too small: over pairs of N(0, I) between
-#: 4 and 6·10⁻⁸ on an H200 (``benchmarks/gpu.py --check``).  Sums of it are mended by that.
+#: 4 and 6·10⁻⁸ on an H200 (``benchmarks/gpu.py --check``).  Sums of it are mended by that,
+#: which has still to be measured there.
 MENDED = tl.constexpr(1.00000005)
 
 #: float32 numbers in one row of a mixture's table.
