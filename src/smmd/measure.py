@@ -211,16 +211,21 @@ def terms_for(kernel: Kernel, sample: Sample, *, standardized: bool = False) -> 
     """The three terms of the statistic for this sample, in null standard deviations if asked."""
     encoder = sample.var is not None
     if not kernel.adaptive:
-        key = (kernel, sample.n, sample.d, standardized, encoder, _room(sample))
-        if arrays.is_compiling(sample.z):
-            return Terms.decode(_encoded_terms(to_plain(kernel), *key[1:]))
-        return _fixed_terms(*key)
+        key = (sample.n, sample.d, standardized, encoder, _room(sample))
+        return _known_terms(sample.z, kernel, *key)
     mixture = kernel.resolve(sample.n, sample.d, _mean_square(kernel, sample))
     log_scale = 0.0 * mixture.precisions[..., 0]
     if standardized:
         log_second = closed_form.log_null_second_moment(mixture, sample.d, sample.xp)
         log_scale = -0.5 * (log_second + _log_pairs(sample.n))
     return closed_form.terms(mixture, sample.d, log_scale, sample.xp)
+
+
+def _known_terms(z: Any, kernel: Kernel, *key: Any) -> Terms:
+    """The terms of a kernel that does not look at the data, as constants where z is compiled."""
+    if arrays.is_compiling(z):
+        return Terms.decode(_encoded_terms(to_plain(kernel), *key))
+    return _fixed_terms(kernel, *key)
 
 
 @arrays.constant_under_compile
@@ -303,11 +308,8 @@ def _fused(z: Any, var: Any, kernel: Kernel, *, standardized: bool, unbiased: bo
     if not torch_statistic.fuses(z):
         return None
     samples.check_shape(z, "z", 2 if unbiased else 1, _why(unbiased))
-    key = (kernel, int(z.shape[-2]), int(z.shape[-1]), standardized, False, _LARGEST_LOG["float64"])
-    if arrays.is_compiling(z):
-        terms = Terms.decode(_encoded_terms(to_plain(kernel), *key[1:]))
-    else:
-        terms = _fixed_terms(*key)
+    key = (int(z.shape[-2]), int(z.shape[-1]), standardized, False, _LARGEST_LOG["float64"])
+    terms = _known_terms(z, kernel, *key)
     if torch_statistic.by_blocks(z):
         if any(terms.components.base):
             return None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from smmd.monitor.batch import Batch, how, number_of, of_average
 
@@ -18,7 +17,7 @@ THREE_SIGMA = math.erfc(3.0 / math.sqrt(2.0))
 
 
 def _check_between(name: str, value: object, most: float) -> None:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and 0.0 < value < most):  # type: ignore[operator]
         span = f"in (0, {most:g})" if most < math.inf else "positive and finite"
         raise ValueError(f"{name} must be a number {span}, got {value!r}")
