@@ -12,6 +12,7 @@ from smmd import arrays, closed_form, pairs, samples
 from smmd.arrays import Array
 from smmd.closed_form import Terms
 from smmd.kernels import Adaptive, Gaussian, Kernel, Sliced, as_kernel, chosen, from_plain, to_plain
+from smmd.pairs import plan
 from smmd.pairs.centred import centred_mean
 from smmd.radial import Exponentials
 from smmd.samples import Sample
@@ -303,19 +304,42 @@ def _fused(z: Any, var: Any, kernel: Kernel, *, standardized: bool, unbiased: bo
     """
     if var is not None or kernel.adaptive or arrays.kind(z) != "torch":
         return None
+    from smmd.pairs import gpu, torch_statistic
+
+    if arrays.is_compiling(z):
+        if not gpu.serves(z):
+            return None
+        samples.check_shape(z, "z", 2 if unbiased else 1, _why(unbiased))
+        return torch_statistic.compiled(z, _form(z, kernel, standardized, unbiased)[0])
+    if not torch_statistic.is_plain(z):
+        return None
+    key = (kernel, z.shape, z.dtype, z.device, standardized, unbiased, plan.forced())
+    ready = _ready.get(key)
+    if ready is None:
+        samples.check_shape(z, "z", 2 if unbiased else 1, _why(unbiased))
+        if len(_ready) > 4096:
+            _ready.clear()
+        form, wide = _form(z, kernel, standardized, unbiased)
+        ready = _ready[key] = torch_statistic.Ready(form, z, wide)
+    if not ready.serves:
+        return None
+    if ready.by_blocks:
+        samples.check_finite(z, "z")
+    return ready(z)
+
+
+#: Statistics made ready for PyTorch tensors, by what they depend on.
+_ready: dict[Any, Any] = {}
+
+
+def _form(z: Any, kernel: Kernel, standardized: bool, unbiased: bool) -> tuple[Any, bool]:
+    """The statistic's form, and whether part of the kernel is wide."""
     from smmd.pairs import torch_statistic
 
-    if not torch_statistic.fuses(z):
-        return None
-    samples.check_shape(z, "z", 2 if unbiased else 1, _why(unbiased))
     key = (int(z.shape[-2]), int(z.shape[-1]), standardized, False, _LARGEST_LOG["float64"])
     terms = _known_terms(z, kernel, *key)
-    if torch_statistic.by_blocks(z):
-        if any(terms.components.base):
-            return None
-        samples.check_finite(z, "z")
     form = torch_statistic.Form(terms.pair, terms.cross, float(terms.constant), unbiased)
-    return torch_statistic.statistic(z, form)
+    return form, any(terms.components.base)
 
 
 def _statistic(sample: Sample, terms: Terms, unbiased: bool) -> Array:

@@ -10,7 +10,7 @@ from triton.runtime import driver
 
 import smmd
 from smmd import measure
-from smmd.pairs import gpu, triton_gram_sums, triton_launch
+from smmd.pairs import gpu, triton_launch
 
 
 class Absent:
@@ -32,25 +32,31 @@ class Absent:
         return True
 
 
-def compile_only(kernel: Any, programs: int, traits: Any, arguments: Any, **constants: Any) -> None:
+def compile_only(kernel: Any, programs: int, arguments: Any, constants: Any) -> dict[Any, None]:
     made = kernel.warmup(*arguments, grid=(programs,), **constants)
     assert made.asm["cubin"]
     print(kernel.__name__)
+    return {(programs, 1, 1): None}
 
 
 def main() -> None:
     driver.set_active(Absent())
-    triton_launch.launch = triton_gram_sums.launch = compile_only
+    triton_launch.first = compile_only
     for n, d, kernel, dtype in (
         (100, 8, smmd.Gaussian(), torch.bfloat16),
+        (256, 64, smmd.Gaussian(), torch.float32),
         (16384, 8, smmd.Sliced(), torch.float32),
         (1024, 100, smmd.MultiScale((1 / 8, 1 / 4)), torch.float32),
     ):
         z = torch.empty(1, n, d, dtype=dtype)
+        triton_launch._compiled.clear()
         terms = measure._fixed_terms(kernel, n, d, True, False, 680.0)
         form = terms.pair, terms.cross, float(terms.constant)
-        assert gpu.statistic(z, *form, unbiased=True, gradient=True) is not None
+        statistic = gpu.statistic(*form, True, z.shape, z.dtype, z.device)
+        assert statistic is not None
+        statistic(z, True)
     # Widths that follow the data are tensors, tables made on the device.
+    triton_launch._compiled.clear()
     widths = (torch.ones(2, 3, dtype=torch.float64) for _ in range(4))
     z = torch.empty(2, 100, 8)
     gpu.pair_sum(z, smmd.radial.Exponentials(*widths), gradient=True)

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import smmd
 import smmd.torch
 from smmd import measure, pairs
-from smmd.pairs import gpu, ranks, torch_statistic, triton
+from smmd.pairs import ranks, torch_statistic, triton
 from smmd.pairs.triton import Tiles
 from smmd.pairs.triton_plan import choose_tiles, column_cuts
 
@@ -43,6 +43,7 @@ CASES = [
     ("direct", (2, 1), ("narrow", "wide", "imq")),
     ("direct", (41, 3), FIXED),
     ("direct", (130, 8), ("narrow",)),
+    ("direct", (97, 33), FIXED),
     ("fused", (41, 3), ("narrow",)),
     ("fused", (130, 8), FIXED),
     ("fused", (97, 33), ("narrow", "sliced")),
@@ -89,9 +90,8 @@ def statistic(z: Tensor, kernel: Any, tiles: Tiles | None, gradient: bool) -> An
     """One statistic on a given path."""
     n, d = z.shape[-2:]
     form = measure._fixed_terms(kernel, n, d, True, False, measure._LARGEST_LOG["float64"])
-    prepared = gpu._prepared(
-        form.pair, form.cross, float(form.constant), n, d, torch.device("cpu"), True
-    )
+    device = torch.device("cpu")
+    prepared = triton.prepare(form.pair, form.cross, float(form.constant), n, d, device)
     return triton.statistic(z[None], prepared, gradient=gradient, tiles=tiles)
 
 

@@ -115,12 +115,12 @@ def _on_gpu(z: Any, count: int, gradient: bool) -> Explanation | None:
 
     if not gpu.serves(z):
         return None
-    from smmd.pairs.triton_plan import choose_tiles, prefers_differences
+    from smmd.pairs.triton_plan import choose_tiles, prefers_direct
 
     n, d = z.shape[-2:]
     where, asked = _device(z), plan.forced() == "triton"
     lead = "'triton' was asked for" if asked else f"{z.dtype} data are on a GPU"
-    if prefers_differences(count, n, n, d):
+    if prefers_direct(count, n, n, d):
         why = f"{lead}, and few enough for launches to matter more than arithmetic"
         return Explanation("direct", why, where, n, d, count, None)
     cut = choose_tiles(count, n, n, d, gradient)

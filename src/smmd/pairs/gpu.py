@@ -103,37 +103,36 @@ def _stacked(x: Tensor) -> Tensor:
     return x if str(x.dtype) in TYPES else x.float()
 
 
-def statistic(
-    z: Tensor, pair: Radial, cross: Radial, constant: float, *, unbiased: bool, gradient: bool
-) -> tuple[Tensor, Tensor | None] | None:
-    """constant − 2 mean cross(‖z_i‖²) + mean pair(r²_ij) in the type of z, and its gradient.
+class Statistic:
+    """constant − 2 mean cross(‖z_i‖²) + mean pair(r²_ij) for samples of one shape, ready to run."""
 
-    None where the kernels have no room for it.
-    """
-    from smmd.pairs import triton
+    def __init__(self, prepared: Any, shape: torch.Size, dtype: torch.dtype, device: torch.device):
+        from smmd.pairs import triton
 
-    n, d = z.shape[-2:]
-    if not z.numel():
-        return None
-    prepared = _prepared(pair, cross, constant, n, d, z.device, unbiased)
-    if prepared is None:
-        return None
-    if z.ndim == 3 and z.is_contiguous():
-        return triton.statistic(z.detach(), prepared, gradient=gradient)
-    value, slope = triton.statistic(_stacked(z), prepared, gradient=gradient)
-    return value.reshape(z.shape[:-2]), None if slope is None else slope.view(z.shape)
+        self.prepared, self.shape = prepared, shape
+        self.small = triton.small(prepared, shape, dtype, device)
+
+    def __call__(self, z: Tensor, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        """The statistic of z in its type, and its gradient in float32."""
+        if self.small is not None:
+            return self.small(z if z.is_contiguous() else z.detach().contiguous(), gradient)
+        from smmd.pairs import triton
+
+        value, slope = triton.statistic(_stacked(z), self.prepared, gradient=gradient)
+        answer = value.reshape(self.shape[:-2])
+        return answer, None if slope is None else slope.view(self.shape)
 
 
 @lru_cache(maxsize=4096)
-def _prepared(
-    pair: Radial,
-    cross: Radial,
-    constant: float,
-    n: int,
-    d: int,
-    device: torch.device,
-    unbiased: bool,
-) -> Any:
+def statistic(
+    pair: Radial, cross: Radial, constant: float, unbiased: bool,
+    shape: torch.Size, dtype: torch.dtype, device: torch.device,
+) -> Statistic | None:  # fmt: skip
+    """What computes it; None where the kernels have no room for it."""
     from smmd.pairs import triton
 
-    return triton.prepare(pair, cross, constant, n, d, device, unbiased=unbiased)
+    if 0 in shape:
+        return None
+    n, d = shape[-2:]
+    prepared = triton.prepare(pair, cross, constant, n, d, device, unbiased=unbiased)
+    return None if prepared is None else Statistic(prepared, shape, dtype, device)

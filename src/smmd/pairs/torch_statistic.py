@@ -31,52 +31,63 @@ class Form(NamedTuple):
     unbiased: bool
 
 
-def fuses(z: Tensor) -> bool:
-    """Whether statistics of fixed kernels are one operator for z."""
-    if arrays.is_compiling(z):
-        return gpu.serves(z)
-    return _plain(z) and (gpu.serves(z) or by_blocks(z))
+_PLAIN = (Tensor, torch.nn.Parameter)
 
 
-def by_blocks(z: Tensor) -> bool:
-    """Whether that operator works on a CPU."""
-    known = z.device.type == "cpu" and z.dtype in (torch.float32, torch.float64)
-    return known and _plain(z) and plan.forced() != "dense" and not gpu.serves(z)
-
-
-def _plain(z: Tensor) -> bool:
+def is_plain(z: Tensor) -> bool:
+    """Whether z is a tensor of eager mode, and none of ``torch.func``'s."""
     return (
-        not arrays.is_compiling(z)
-        and type(z) in (Tensor, torch.nn.Parameter)
-        and z.layout == torch.strided
-        and not arrays.is_transformed(z)
+        type(z) in _PLAIN
+        and not torch.compiler.is_compiling()
+        and z.layout is torch.strided
+        and not torch._C._functorch.is_functorch_wrapped_tensor(z)
     )
 
 
-def statistic(z: Tensor, form: Form) -> Tensor:
-    """The statistic of z (…, n, d) in the type of z, differentiable twice."""
+def by_blocks(z: Tensor) -> bool:
+    """Whether NumPy's blocks take a plain tensor."""
+    known = z.device.type == "cpu" and z.dtype in (torch.float32, torch.float64)
+    return known and plan.forced() != "dense" and not gpu.serves(z)
+
+
+class Ready:
+    """A statistic for plain tensors of one shape, type and device: what is known of it beforehand.
+
+    Finding that out again takes longer than a small sample's sums.
+    """
+
+    def __init__(self, form: Form, z: Tensor, wide: bool) -> None:
+        self.form, self.by_blocks = form, by_blocks(z)
+        self.serves = gpu.serves(z) or (self.by_blocks and not wide)
+        self.on_gpu = None
+        if gpu.serves(z):
+            self.on_gpu = gpu.statistic(*form, z.shape, z.dtype, z.device)
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """The statistic of z (…, n, d) in the type of z, differentiable twice."""
+        if z.requires_grad and torch.is_grad_enabled():
+            answer: Tensor = _Eager.apply(z, self)  # type: ignore[no-untyped-call]
+            return answer
+        return self.compute(z, False)[0]
+
+    def compute(self, z: Tensor, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        """The statistic, and its gradient."""
+        if self.on_gpu is not None:
+            return self.on_gpu(z, gradient)
+        if self.by_blocks:
+            return _on_cpu(z, self.form, gradient)
+        return _by_terms(z, self.form, gradient)
+
+
+def compiled(z: Tensor, form: Form) -> Tensor:
+    """The statistic as an operator in compiled code."""
     gradient = z.requires_grad and torch.is_grad_enabled()
-    if arrays.is_compiling(z):
-        pair, cross = form.pair.encode(), form.cross.encode()
-        value, _ = _operator(
-            z.contiguous(), pair[0], list(pair[1]), cross[0], list(cross[1]),
-            form.constant, form.unbiased, gradient,
-        )  # fmt: skip
-        return value
-    if gradient:
-        answer: Tensor = _Eager.apply(z, form)  # type: ignore[no-untyped-call]
-        return answer
-    return _compute(z, form, False)[0]
-
-
-def _compute(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:
-    if by_blocks(z):
-        return _on_cpu(z, form, gradient)
-    found = None
-    if gpu.serves(z):
-        pair, cross, constant, unbiased = form
-        found = gpu.statistic(z, pair, cross, constant, unbiased=unbiased, gradient=gradient)
-    return found if found is not None else _by_terms(z, form, gradient)
+    pair, cross = form.pair.encode(), form.cross.encode()
+    value, _ = _operator(
+        z.contiguous(), pair[0], list(pair[1]), cross[0], list(cross[1]),
+        form.constant, form.unbiased, gradient,
+    )  # fmt: skip
+    return value
 
 
 def _on_cpu(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:
@@ -135,17 +146,17 @@ def _hessian_product(z: Tensor, u: Tensor, form: Form) -> Tensor:
     return (bend.to(work) / count - (4.0 / n) * own).to(u.dtype)
 
 
-def _scaled(on_value: Tensor, slope: Tensor, z: Tensor) -> Tensor:
-    scale = on_value if on_value.ndim == 0 else on_value[..., None, None]
-    return (scale * slope).to(z.dtype)
+def _scaled(on_value: Tensor, slope: Tensor, dtype: torch.dtype) -> Tensor:
+    found = (on_value if on_value.ndim == 0 else on_value[..., None, None]) * slope
+    return found if found.dtype is dtype else found.to(dtype)
 
 
 class _Eager(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, z: Tensor, form: Form) -> Tensor:
-        value, slope = _compute(z, form, True)
+    def forward(ctx: Any, z: Tensor, ready: Ready) -> Tensor:
+        value, slope = ready.compute(z, True)
         ctx.save_for_backward(z, slope)
-        ctx.form = form
+        ctx.form = ready.form
         return value
 
     @staticmethod
@@ -153,7 +164,7 @@ class _Eager(torch.autograd.Function):
         z, slope = ctx.saved_tensors
         if torch.is_grad_enabled():  # the graph of this pass is wanted, too
             slope = _Slope.apply(z, slope, ctx.form)  # type: ignore[no-untyped-call]
-        return _scaled(on_value, slope, z), None
+        return _scaled(on_value, slope, z.dtype), None
 
 
 class _Slope(torch.autograd.Function):
@@ -201,7 +212,7 @@ def _operator(
     gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     form = Form(decode(pair, pair_numbers), decode(cross, cross_numbers), constant, unbiased)
-    value, slope = _compute(z.detach(), form, gradient)
+    value, slope = Ready(form, z, False).compute(z.detach(), gradient)
     return value, z.new_empty(0) if slope is None else slope
 
 
@@ -242,7 +253,7 @@ def _backward(ctx: Any, on_value: Tensor | None, on_slope: Tensor | None) -> tup
     z, slope = ctx.saved_tensors
     total = None
     if on_value is not None:
-        total = _scaled(on_value, slope, z)
+        total = _scaled(on_value, slope, z.dtype)
     if on_slope is not None:
         bend = _operator_bend(z, on_slope.contiguous(), *ctx.form).to(z.dtype)
         total = bend if total is None else total + bend

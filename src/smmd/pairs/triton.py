@@ -11,6 +11,7 @@ The same source runs on a CPU in Triton's interpreter (``TRITON_INTERPRET=1``), 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smmd.pairs import triton_cross
+from smmd.pairs import triton_cross, triton_small
 from smmd.pairs.profile import rational_profile, series_profile
 from smmd.pairs.triton_gram_sums import gram_sums
 from smmd.pairs.triton_launch import direct_sums, finished
@@ -31,8 +32,7 @@ from smmd.pairs.triton_plan import (
     Parts,
     Tiles,
     choose_tiles,
-    power_of_two,
-    prefers_differences,
+    prefers_direct,
 )
 from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
 
@@ -156,7 +156,7 @@ def _sums(
     if _elsewhere(rows.device):
         with torch.cuda.device(rows.device):
             return _sums(rows, cols, kernel, row_start, symmetric, gradient, tiles)
-    if tiles is None and prefers_differences(batches, m, n, d):
+    if tiles is None and prefers_direct(batches, m, n, d):
         part, grad = direct_sums(rows, cols, kernel, row_start, gradient)
     else:
         chosen = tiles or choose_tiles(batches, m, n, d, gradient)
@@ -260,6 +260,17 @@ def prepare(
     return Statistic(kernel, Cross(kind, on_device, first, second))
 
 
+def small(
+    prepared: Statistic, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> triton_small.Small | None:
+    """What gives the statistic of samples of this shape in one launch, if they are small enough."""
+    *batch, n, d = shape
+    batches = math.prod(batch)
+    if prefers_direct(batches, n, n, d) and triton_small.fits(batches, n):
+        return triton_small.Small(*prepared, shape, dtype, device)
+    return None
+
+
 def statistic(
     z: Tensor, prepared: Statistic, *, gradient: bool = True, tiles: Tiles | None = None
 ) -> tuple[Tensor, Tensor | None]:
@@ -269,12 +280,10 @@ def statistic(
     if _elsewhere(z.device):
         with torch.cuda.device(z.device):
             return statistic(z, prepared, gradient=gradient, tiles=tiles)
-    if tiles is None and prefers_differences(batches, n, n, d):
-        if n <= 128 and batches < 128:
-            answer = torch.empty(batches, dtype=z.dtype, device=z.device)
-            block = max(16, power_of_two(n))
-            warps = 8 if block > 32 else 4
-            return direct_sums(z, z, kernel, 0, gradient, cross, answer, block, warps)
+    if tiles is None and prefers_direct(batches, n, n, d):
+        at_once = small(prepared, z.shape, z.dtype, z.device)
+        if at_once is not None:
+            return at_once(z, gradient)
         part, grad = direct_sums(z, z, kernel, 0, gradient, cross)
         value, _ = finished(Parts(None, None, part, None), z, cross, False)
         return value, grad

@@ -1,7 +1,8 @@
-"""Small samples: one launch, distances as sums of squared differences.
+"""Small samples: one launch for everything.
 
-Nothing cancels, so nothing is centred or split beforehand; the price is two instructions for each
-pair and dimension, which only matters once the sample is large (``triton_gram``).
+In few dimensions distances are sums of squared differences, where nothing cancels; in more, inner
+products of points centred on the tile's mean, three tf32 products each.  Nothing is prepared
+beforehand, which only pays once the sample is large (``triton_gram``).
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from smmd.pairs.triton_math import (
     _LOG2E,
     COLUMNS,
     GAUSSIAN,
-    MENDED,
     MIXTURE,
-    NARROW,
-    PROFILE,
     contribution,
     two_floats,
 )
+
+#: So many programs of a batch can be added up by one of them.
+MOST_TILES = tl.constexpr(128)
 
 
 @triton.jit(
@@ -39,6 +40,8 @@ def direct(
     inverse_c_low,
     numbers,
     part,
+    arrived,
+    answer,
     grad,
     m,
     n,
@@ -50,9 +53,12 @@ def direct(
     second,
     KIND: tl.constexpr,
     BASE: tl.constexpr,
+    SPECIAL: tl.constexpr,
     CROSS: tl.constexpr,
-    LIMIT: tl.constexpr,  # of the answer's type, if ``part`` is the answer; else 0
+    FINISH: tl.constexpr,
+    LIMIT: tl.constexpr,  # of the answer's type
     GRAD: tl.constexpr,
+    PRODUCTS: tl.constexpr,  # distances from inner products
     D: tl.constexpr,
     DP: tl.constexpr,
     BM: tl.constexpr,
@@ -61,6 +67,8 @@ def direct(
     """One tile of rows against all columns; programs: batches × tiles.
 
     With CROSS, whole statistics: each program adds its points' cross terms (``triton_cross``).
+    FINISH: the program that comes last, by the count of those that have ``arrived``, adds up the
+    parts of its batch, in their order, and leaves the count at 0 again.
     """
     program = tl.program_id(0)
     b = (program // tiles).to(tl.int64)
@@ -91,13 +99,16 @@ def direct(
     else:
         factor = 2.0 * inverse_c_high
 
-    if GRAD:
-        # Σ w (y_j − x_i) as a matrix product needs an origin near by: the mean of this tile.
+    if GRAD | PRODUCTS:
+        # Matrix products need an origin near by: the mean of this tile.
         k = tl.arange(0, DP)
         live_x = live_i[:, None] & (k < D)[None, :]
         x = tl.load(rows + i[:, None] * D + k[None, :], mask=live_x, other=0.0).to(tl.float32)
         origin = tl.sum(x, 0) / tl.sum(live_i.to(tl.float32), 0)
         x = tl.where(live_x, x - origin[None, :], 0.0)
+    if PRODUCTS:
+        norm = tl.sum(x * x, 1)
+    if GRAD:
         pull = tl.zeros((BM, DP), tl.float32)
         pull_weight = tl.zeros((BM, BN), tl.float32)
 
@@ -107,54 +118,54 @@ def direct(
     for j0 in range(0, n, BN):
         j = j0 + tl.arange(0, BN)
         live_j = j < n
-        r2 = tl.zeros((BM, BN), tl.float32)
-        if D <= 32:
+        if GRAD | PRODUCTS:
+            live_y = live_j[:, None] & (k < D)[None, :]
+            y = tl.load(cols + j[:, None] * D + k[None, :], mask=live_y, other=0.0)
+            y = tl.where(live_y, y.to(tl.float32) - origin[None, :], 0.0)
+        if not PRODUCTS:
+            r2 = tl.zeros((BM, BN), tl.float32)
             for k1 in tl.static_range(D):
                 x1 = tl.load(rows + i * D + k1, mask=live_i, other=0.0).to(tl.float32)
                 y1 = tl.load(cols + j * D + k1, mask=live_j, other=0.0).to(tl.float32)
                 step = x1[:, None] - y1[None, :]
                 r2 += step * step
         else:
-            for k2 in range(D):
-                x2 = tl.load(rows + i * D + k2, mask=live_i, other=0.0).to(tl.float32)
-                y2 = tl.load(cols + j * D + k2, mask=live_j, other=0.0).to(tl.float32)
-                step = x2[:, None] - y2[None, :]
-                r2 += step * step
+            inner = tl.dot(x, tl.trans(y), input_precision="tf32x3")
+            r2 = tl.fma(inner, -2.0, norm[:, None] + tl.sum(y * y, 1)[None, :])
+            r2 = tl.maximum(r2, 0.0, propagate_nan=tl.PropagateNan.ALL)
         if KIND == GAUSSIAN:
             e = tl.fma(r2, ratio_high, tl.fma(r2, ratio_low, offset_low)) + offset_high
         elif KIND == MIXTURE:
             e = r2
         else:
             e = tl.fma(r2, -inverse_c_high, r2 * -inverse_c_low)
-        value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, GRAD)
+        value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, SPECIAL, GRAD)
         other = live_i[:, None] & live_j[None, :] & (i[:, None] + row_start != j[None, :])
         total += tl.where(other, value, 0.0)
         if GRAD:
             pair = tl.where(other, pair, 0.0)
-            live_y = live_j[:, None] & (k < D)[None, :]
-            y = tl.load(cols + j[:, None] * D + k[None, :], mask=live_y, other=0.0)
-            y = y.to(tl.float32)
-            y = tl.where(live_y, y - origin[None, :], 0.0)
             pull = tl.dot(pair, y, pull, input_precision="tf32x3")
             pull_weight += pair
 
     result = tl.sum(tl.sum(total.to(tl.float64), 1), 0) * scale
-    if (KIND != PROFILE) & (BASE == NARROW):
-        result *= MENDED
     if CROSS != ABSENT:
         own, slope, z = _own_terms(rows, i, live_i, numbers, first, second, CROSS, D, DP)
         pair_scale = tl.load(numbers + 1)
         result = result * pair_scale + own
         factor *= pair_scale.to(tl.float32)
-    if LIMIT > 0.0:
-        tl.store(part + program, saturated(result + tl.load(numbers), LIMIT))
-    else:
-        tl.store(part + program, result)
+    tl.store(part + program, result)
     if GRAD:
         g = (pull - tl.sum(pull_weight, 1)[:, None] * x) * factor
         if CROSS != ABSENT:
             g += slope[:, None] * z
         tl.store(grad + b * m * D + i[:, None] * D + k[None, :], g, mask=live_x)
+    if FINISH:  # noqa: SIM102 - which kernels take as one scalar condition
+        if tl.atomic_add(arrived + b, 1, sem="acq_rel") == tiles - 1:
+            t = tl.arange(0, MOST_TILES)
+            # Not from the first-level cache, which does not see other programs' stores.
+            parts = tl.load(part + b * tiles + t, mask=t < tiles, other=0.0, cache_modifier=".cg")
+            tl.store(answer + b, saturated(tl.sum(parts, 0) + tl.load(numbers), LIMIT))
+            tl.store(arrived + b, 0)
 
 
 @triton.jit

@@ -17,10 +17,7 @@ from smmd.pairs.triton_math import (
     _LOG2E,
     COLUMNS,
     GAUSSIAN,
-    MENDED,
     MIXTURE,
-    NARROW,
-    PROFILE,
     contribution,
 )
 
@@ -106,8 +103,8 @@ def _leading(x):
 def _column_tile(
     tile, x, y, side, z, n, diagonal, live_i, norm, step, x_one, x_two,
     top, wide, table, terms, coef, pull, pull_weight, stride,
-    MASKED: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, GRAD: tl.constexpr,
-    PASSES: tl.constexpr,
+    MASKED: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, SPECIAL: tl.constexpr,
+    GRAD: tl.constexpr, PASSES: tl.constexpr,
     DP: tl.constexpr, DZ: tl.constexpr, DG: tl.constexpr, BK: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -123,7 +120,7 @@ def _column_tile(
     inner = tl.fma(minor, 0.00048828125, major) * step[:, None]
     e = inner * other_step[None, :] + (norm[:, None] + other_norm[None, :])
     e = tl.minimum(e, top, propagate_nan=tl.PropagateNan.ALL)  # rounding must not exceed r = 0
-    value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, GRAD != NONE)
+    value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, SPECIAL, GRAD != NONE)
     if MASKED:
         keep = live_j[None, :] & (diagonal[:, None] != tile * BN + j[None, :])
         value = tl.where(keep, value, 0.0)
@@ -169,8 +166,8 @@ def gram(
     m, n, all_rows, row_start, first_row, strip, stride, terms, batch_step,
     tiles, splits, tiles_per_split, part_row, part_rows,
     x_side_step, y_side_step,
-    KIND: tl.constexpr, BASE: tl.constexpr, GRAD: tl.constexpr, HALF: tl.constexpr,
-    PASSES: tl.constexpr,
+    KIND: tl.constexpr, BASE: tl.constexpr, SPECIAL: tl.constexpr, GRAD: tl.constexpr,
+    HALF: tl.constexpr, PASSES: tl.constexpr,
     D: tl.constexpr, DP: tl.constexpr, DZ: tl.constexpr, DG: tl.constexpr, BK: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -201,8 +198,6 @@ def gram(
         top = tl.where(wide, shift, shift * _LOG2E).to(tl.float32)
     elif KIND == MIXTURE:
         table += b_kernel * terms * COLUMNS
-    if (KIND != PROFILE) & (BASE == NARROW):
-        scale *= MENDED
 
     x = x_parts + (b * m + i0.to(tl.int64)) * (2 * DP)
     y = y_parts + b * n * (2 * DP)
@@ -267,7 +262,7 @@ def gram(
         sums, pull, pull_weight = _column_tile(
             tile, x, y, side, z, n, i, live_i, norm, step, x_one, x_two,
             top, wide, table, terms, coef, pull, pull_weight, stride,
-            False, KIND, BASE, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
+            False, KIND, BASE, SPECIAL, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
         )  # fmt: skip
         total += sums
         side = side_ahead
@@ -283,7 +278,7 @@ def gram(
         sums, pull, pull_weight = _column_tile(
             tile, x, y, side, z, n, i + row_start, live_i, norm, step, x_one, x_two,
             top, wide, table, terms, coef, pull, pull_weight, stride,
-            True, KIND, BASE, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
+            True, KIND, BASE, SPECIAL, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
         )  # fmt: skip
         if HALF:
             sums = tl.where(t < on_diagonal, sums, sums + sums)

@@ -11,7 +11,16 @@ from smmd.pairs.triton_apply import apply_weights
 from smmd.pairs.triton_cross import ABSENT
 from smmd.pairs.triton_gram import FUSED, NONE, STORED, gram
 from smmd.pairs.triton_launch import KINDS, launch, table_of, traits_of
-from smmd.pairs.triton_plan import NO_CROSS, Cross, Kernel, Parts, Tiles, column_cuts, power_of_two
+from smmd.pairs.triton_plan import (
+    NO_CROSS,
+    Cross,
+    Kernel,
+    Parts,
+    Tiles,
+    column_cuts,
+    from_special_unit,
+    power_of_two,
+)
 from smmd.pairs.triton_split import split
 
 
@@ -184,6 +193,7 @@ def gram_sums(
             arguments,
             KIND=kind,
             BASE=kernel.bases,
+            SPECIAL=from_special_unit(n),
             GRAD=mode,
             HALF=half,
             PASSES=cut.passes,

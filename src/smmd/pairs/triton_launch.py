@@ -12,7 +12,15 @@ from torch import Tensor
 from smmd.pairs.triton_cross import finish
 from smmd.pairs.triton_direct import direct
 from smmd.pairs.triton_math import COLUMNS, GAUSSIAN, MIXTURE, PROFILE, mixture_table
-from smmd.pairs.triton_plan import NO_CROSS, Cross, Kernel, Parts, power_of_two
+from smmd.pairs.triton_plan import (
+    MOST_DIFFERENCES,
+    NO_CROSS,
+    Cross,
+    Kernel,
+    Parts,
+    from_special_unit,
+    power_of_two,
+)
 
 KINDS = {"gaussian": GAUSSIAN.value, "mixture": MIXTURE.value, "profile": PROFILE.value}
 
@@ -41,9 +49,16 @@ def launch(
     if ready is not None:
         ready[(programs, 1, 1)](*arguments, *list(constants.values())[:-_OPTIONS])
         return
-    made = kernel[(programs,)](*arguments, **constants)
+    made = first(kernel, programs, arguments, constants)
     if not INTERPRETED:
         _compiled[key] = made
+
+
+def first(
+    kernel: Any, programs: int, arguments: tuple[Any, ...], constants: dict[str, Any]
+) -> Any:
+    """Compile and launch; the compiled kernel."""
+    return kernel[(programs,)](*arguments, **constants)
 
 
 #: ``num_warps`` and ``num_stages`` come last among the constants.
@@ -90,20 +105,14 @@ def direct_sums(
     row_start: int,
     gradient: bool,
     cross: Cross = NO_CROSS,
-    answer: Tensor | None = None,
     block: int = 16,
     warps: int = 4,
 ) -> tuple[Tensor, Tensor | None]:
-    """The programs' float64 sums (B, parts), and the gradient (of the statistic, with ``cross``).
-
-    With ``answer`` (B,), for which one program a sample must do, the sum goes there instead.
-    """
+    """The programs' float64 sums (B, parts); the gradient (with ``cross`` of the statistic)."""
     batches, m, d = rows.shape
     n = cols.shape[1]
     tiles = -(-m // block)
-    part = answer
-    if part is None:
-        part = torch.empty((batches, tiles), dtype=torch.float64, device=rows.device)
+    part = torch.empty((batches, tiles), dtype=torch.float64, device=rows.device)
     grad = None
     if gradient:
         grad = torch.empty(rows.shape, dtype=torch.float32, device=rows.device)
@@ -119,6 +128,8 @@ def direct_sums(
         *kernel.inverse_c,
         cross.numbers,
         part,
+        None,
+        None,
         grad,
         m,
         n,
@@ -129,24 +140,38 @@ def direct_sums(
         cross.first,
         cross.second,
     )
-    launch(
-        direct,
-        batches * tiles,
-        (*traits_of(rows, kernel), *traits_of(cols), part.dtype),
-        arguments,
-        KIND=KINDS[kernel.kind],
-        BASE=kernel.bases,
-        CROSS=cross.kind,
-        LIMIT=0.0 if answer is None else largest(answer.dtype),
-        GRAD=gradient,
-        D=d,
-        DP=max(16, power_of_two(d)),
-        BM=block,
-        BN=min(64 if n <= 64 else 128, 4096 // block),  # more would not fit the registers
-        num_warps=warps,
-        num_stages=3,
-    )
+    constants, options = direct_constants(kernel, cross, None, gradient, n, d, block, warps)
+    traits = (*traits_of(rows, kernel), *traits_of(cols))
+    launch(direct, batches * tiles, traits, arguments, **constants, **options)
     return part, grad
+
+
+def direct_constants(
+    kernel: Kernel,
+    cross: Cross,
+    finish: torch.dtype | None,
+    gradient: bool,
+    n: int,
+    d: int,
+    block: int,
+    warps: int = 4,
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """What ``direct`` is compiled for; ``finish`` is the answer's type if it is to give one."""
+    constants = {
+        "KIND": KINDS[kernel.kind],
+        "BASE": kernel.bases,
+        "SPECIAL": from_special_unit(n),
+        "CROSS": cross.kind,
+        "FINISH": finish is not None,
+        "LIMIT": 0.0 if finish is None else largest(finish),
+        "GRAD": gradient,
+        "PRODUCTS": d > MOST_DIFFERENCES,
+        "D": d,
+        "DP": max(16, power_of_two(d)),
+        "BM": block,
+        "BN": min(64 if n <= 64 else 128, 4096 // block),  # more would not fit the registers
+    }
+    return constants, {"num_warps": warps, "num_stages": 3}
 
 
 @lru_cache(maxsize=8)

@@ -65,13 +65,29 @@ def power_of_two(x: int) -> int:
     return 1 << max(0, x - 1).bit_length()
 
 
-def prefers_differences(batches: int, m: int, n: int, d: int) -> bool:
-    """Whether one kernel on differences beats four on matrix units.
+#: Up to so many dimensions ``triton_direct`` sums squared differences; beyond, inner products.
+MOST_DIFFERENCES = 32
 
-    It spends about 3d + 10 instructions on a pair where the other spends 10, but saves three
-    launches; and one program sees n·d steps in sequence.
+
+def prefers_direct(batches: int, m: int, n: int, d: int) -> bool:
+    """Whether one kernel (``triton_direct``) beats four on matrix units (``triton_gram``).
+
+    It saves three launches.  Summing squared differences it spends about 3d + 10 instructions on a pair
+    where the other spends 10; and one program goes through all n·d numbers.
     """
-    return d <= 64 and n * d <= 25_000 and (n <= 1024 or batches * m * n * (3 * d + 10) < 1e9)
+    if d > MOST_DIFFERENCES:
+        return d <= 64 and n * d <= 70_000 and (n <= 512 or batches * m * n < 5e6)
+    return n * d <= 25_000 and (n <= 1024 or batches * m * n * (3 * d + 10) < 1e9)
+
+
+#: From here on the mean error of the special-function unit's 2^x would show in SMMD², up to where
+#: sums take longer than launching, and exactness would cost time.
+FEW, MANY = 512, 4096
+
+
+def from_special_unit(n: int) -> bool:
+    """Whether 2^x comes from the special-function unit (``triton_math.exp2``)."""
+    return not FEW < n <= MANY
 
 
 #: Programs of one wave: the multiprocessors of an H100 or H200, each of which holds one.
