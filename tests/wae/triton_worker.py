@@ -32,12 +32,16 @@ def bias(rows, channels, relu, dtype):
     return run
 
 
-def mask(rows, channels, relu, dtype):
+def mask(rows, channels, relu, dtype, parts):
     def run(generator):
         g = torch.randn(rows, channels, generator=generator).to(dtype)
         y = torch.randn(rows, channels, generator=generator).to(dtype) if relu else None
-        total = torch.full((channels,), 7.0)
-        return [kernels.mask_and_sum(g, y, total), total]
+        # Some columns of a wider table, whose others stay as they are.
+        table = torch.full((parts, channels + 2), 7.0)
+        masked = kernels.mask_and_sum(g, y, table[:, 1:-1])
+        total = torch.full((channels + 9,), 7.0)
+        kernels.add_up(table, torch.arange(channels + 2).flip(0) + 3, total)
+        return [masked, total, table[:, [0, -1]]]
 
     return run
 
@@ -64,7 +68,8 @@ for shape in ((1, 1), (700, 1), (9000, 3), (300, 64), (100, 130)):
         # In bfloat16 PyTorch rounds before the ReLU as the kernel does after it: the same bits.
         close(bias(*shape, relu, torch.bfloat16), rtol=2**-7, atol=2**-8)
         for dtype in (torch.float32, torch.bfloat16):
-            close(mask(*shape, relu, dtype), rtol=1e-5, atol=1e-4)
+            for parts in (1, 70):
+                close(mask(*shape, relu, dtype, parts), rtol=1e-5, atol=1e-4)
 for n in (1, 1024, 5000):
     close(adam(n, False), rtol=1e-5, atol=1e-6)
     close(adam(n, True), rtol=2**-7, atol=1e-5)

@@ -77,6 +77,7 @@ class FlatAdam:
         self.state: dict[Tensor, dict[str, Tensor]] = {}
         self.copies: dict[Tensor, Tensor] = {}
         self.loose = list(parameters)
+        self.in_parts: dict[Tensor, Tensor] = {}
         start = 0
         for parameter, size in zip(parameters, sizes, strict=True):
             place = (parameter.shape, _strides(parameter), start)
@@ -99,20 +100,37 @@ class FlatAdam:
         if self.narrow is not None:
             self.narrow.copy_(self.weights)
 
-    def adopt(self, parameters: list[nn.Parameter]) -> None:
-        """Somebody writes these gradients anew in each step; the rest are added up by autograd."""
-        taken = set(parameters)
+    def adopt(self, layers: list[_Layer]) -> None:
+        """Layers that write their gradients anew in each step; autograd adds up the rest."""
+        taken = {p for layer in layers for p in layer.layer.parameters()}
         self.loose = [p for p in self.loose if p not in taken]
+        in_parts = [p for layer in layers for p in layer.in_parts]
+        columns, start = sum(p.numel() for p in in_parts), 0
+        self.sums = self.gradient.new_zeros(fused_kernels.PARTS, columns)
+        self.places = torch.zeros(columns, dtype=torch.long, device=self.sums.device)
+        for parameter in in_parts:
+            grad = _grad(parameter)
+            stop = start + grad.numel()
+            torch.arange(stop - start, out=self.places[start:stop]).add_(grad.storage_offset())
+            shape, strides = (len(self.sums), *grad.shape), (columns, *grad.stride())
+            self.in_parts[parameter] = self.sums.as_strided(shape, strides, start)
+            start = stop
+
+    def parts(self, parameter: nn.Parameter) -> Tensor:
+        """Where to write what adds up to a gradient: (parts, ...)."""
+        found = self.in_parts.get(parameter)
+        return _grad(parameter)[None] if found is None else found
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Only what autograd adds to."""
         for parameter in self.loose:
-            assert parameter.grad is not None
-            parameter.grad.zero_()
+            _grad(parameter).zero_()
 
     @torch.no_grad()
     def step(self) -> None:
-        """One launch, and a count."""
+        """One launch, a count, and what is left of the gradients' sums."""
+        if self.in_parts:
+            fused_kernels.add_up(self.sums, self.places, self.gradient)
         self.count += 1
         fused_kernels.adam_(
             self.weights,
@@ -123,6 +141,11 @@ class FlatAdam:
             self.count,
             self.epsilon,
         )
+
+
+def _grad(parameter: nn.Parameter) -> Tensor:
+    assert parameter.grad is not None
+    return parameter.grad
 
 
 def _strides(parameter: Tensor) -> tuple[int, ...]:
@@ -136,18 +159,21 @@ def _strides(parameter: Tensor) -> tuple[int, ...]:
 def fuse(model: Autoencoder, epsilon: float) -> FlatAdam:
     """Make a model train by fused layers, where they are fusible, and by flat Adam."""
     adam = FlatAdam(model, model.narrow, epsilon)
+    layers: list[_Layer] = []
     for name in ("encoder", "decoder"):
         network = getattr(model, name)
         if fusible(network):
-            model.fast[name] = Sequence(network, adam)
-            adam.adopt(list(network.parameters()))
+            sequence = Sequence(network, adam, first=name == "encoder")
+            layers += [step for step in sequence.steps if isinstance(step, _Layer)]
+            model.fast[name] = sequence
+    adam.adopt(layers)
     return adam
 
 
 class Sequence:
-    """A sequence of layers, applied."""
+    """A sequence of layers, applied; ``first`` says that its input needs no gradient."""
 
-    def __init__(self, network: nn.Sequential, adam: FlatAdam) -> None:
+    def __init__(self, network: nn.Sequential, adam: FlatAdam, first: bool) -> None:
         self.steps: list[Callable[[Tensor], Tensor]] = []
         layers = list(network)
         while layers:
@@ -158,9 +184,8 @@ class Sequence:
             relu = bool(layers) and isinstance(layers[0], nn.ReLU)
             if relu:
                 layers.pop(0)
-            weight = layer.weight if isinstance(layer, FullLinear) else adam.copies[layer.weight]
-            first = not any(isinstance(step, _Layer) for step in self.steps)
-            self.steps.append(_Layer(layer, weight.detach(), relu, first))
+            self.steps.append(_Layer(layer, adam, relu, first))
+            first = False
 
     def __call__(self, x: Tensor) -> Tensor:
         with torch.autocast(x.device.type, enabled=False):
@@ -175,9 +200,13 @@ def _full(layer: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 class _Layer:
-    def __init__(self, layer: Any, weight: Tensor, relu: bool, first: bool) -> None:
-        self.layer, self.weight, self.relu = layer, weight, relu
+    def __init__(self, layer: Any, adam: FlatAdam, relu: bool, first: bool) -> None:
+        self.layer, self.adam, self.relu = layer, adam, relu
+        full = isinstance(layer, FullLinear)
+        self.weight = layer.weight.detach() if full else adam.copies[layer.weight]
         self.product = _product(layer, first)
+        # Sums over a batch's rows are short, those over its images' points are shared out.
+        self.in_parts = [] if isinstance(layer, nn.Linear) else [layer.bias]
 
     def __call__(self, x: Tensor) -> Tensor:
         y: Tensor = _Affine.apply(x, self.layer.bias, self)  # type: ignore[no-untyped-call]
@@ -200,7 +229,8 @@ class _Affine(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         layer, g = ctx.layer, _last(grads[0])
         rows = None if ctx.y is None else _rows(ctx.y)
-        masked = fused_kernels.mask_and_sum(_rows(g), rows, layer.layer.bias.grad)
+        parts = layer.adam.parts(layer.layer.bias)
+        masked = fused_kernels.mask_and_sum(_rows(g), rows, parts)
         g = masked.reshape(_last_shape(g)).movedim(-1, 1) if g.ndim == 4 else masked
         wanted = ctx.needs_input_grad[0]
         on_x, on_weight = layer.product.backward(g, ctx.kept, layer.weight, wanted)

@@ -2,7 +2,8 @@
 
 ``bias_act_``     y ← relu(y + bias), in place
 ``mask_and_sum``  g ← g where the output was positive, and the sums over rows, which are the
-                  bias's gradient
+                  bias's gradient, in parts
+``add_up``        the sums of such parts, of all layers at once
 ``adam_``         Adam on all weights of a network as one vector
 
 Rows are (m, channels).  On a CPU the same in plain PyTorch, which says what the kernels compute.
@@ -27,6 +28,8 @@ BETA1, BETA2 = 0.9, 0.999
 HAVE_TRITON = triton is not None
 #: Numbers in a program's block, and in Adam's.
 BLOCK, ADAM_BLOCK = 4096, 1024
+#: Programs that share out a sum over an image's points: about two for each multiprocessor.
+PARTS = 256
 
 
 def bias_act_(y: Tensor, bias: Tensor, relu: bool) -> None:
@@ -44,23 +47,40 @@ def bias_act_(y: Tensor, bias: Tensor, relu: bool) -> None:
     )
 
 
-def mask_and_sum(g: Tensor, y: Tensor | None, total: Tensor) -> Tensor:
-    """g where y > 0 (all of g without y); its sum over rows goes to ``total`` (c)."""
+def mask_and_sum(g: Tensor, y: Tensor | None, parts: Tensor) -> Tensor:
+    """g where y > 0 (all of g without y); ``parts`` (p, c) receive sums that add up to its rows'.
+
+    Nothing is added up in an order that depends on who comes first: the same bits every time.
+    """
     if not _on_triton(g):
         masked = g if y is None else torch.where(y > 0, g, 0)
-        total.copy_(masked.to(total.dtype).sum(0))
+        put(parts, masked.to(parts.dtype).sum(0))
         return masked
     rows, channels = g.shape
     height, width = _block(channels)
-    grid = (triton.cdiv(rows, height), triton.cdiv(channels, width))
-    parts = torch.empty(grid[0], channels, dtype=torch.float32, device=g.device)
     masked = g if y is None else torch.empty_like(g)
-    fused_triton.mask_and_sum[grid](
-        g, g if y is None else y, masked, parts, rows, channels,
+    fused_triton.mask_and_sum[(len(parts), triton.cdiv(channels, width))](
+        g, g if y is None else y, masked, parts, rows, channels, parts.stride(0),
         BR=height, BC=width, RELU=y is not None, num_warps=4,
     )  # fmt: skip
-    torch.sum(parts, 0, out=total)
     return masked
+
+
+def put(parts: Tensor, total: Tensor) -> None:
+    """A sum as parts of which all but the first are zero."""
+    parts.zero_()
+    parts[0] = total
+
+
+def add_up(parts: Tensor, places: Tensor, out: Tensor) -> None:
+    """out[places] ← the sums over the rows of ``parts`` (p, columns)."""
+    if not _on_triton(parts):
+        out[places] = parts.sum(0)
+        return
+    number, columns = parts.shape
+    fused_triton.add_up[(triton.cdiv(columns, 32),)](
+        parts, places, out, columns, number, BR=64, BC=32, num_warps=4
+    )
 
 
 def adam_(

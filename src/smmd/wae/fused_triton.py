@@ -26,20 +26,37 @@ def bias_act(
 
 @triton.jit
 def mask_and_sum(
-    g, y, out, parts, rows, channels,
+    g, y, out, parts, rows, channels, stride,
     BR: tl.constexpr, BC: tl.constexpr, RELU: tl.constexpr,
 ):  # fmt: skip
-    r = tl.program_id(0) * BR + tl.arange(0, BR)
     c = tl.program_id(1) * BC + tl.arange(0, BC)
-    there = (r < rows)[:, None] & (c < channels)[None, :]
-    at = r[:, None] * channels + c[None, :]
-    value = tl.load(g + at, mask=there, other=0.0)
-    if RELU:
-        positive = tl.load(y + at, mask=there, other=0.0).to(tl.float32) > 0.0
-        value = tl.where(positive, value, 0.0)
-        tl.store(out + at, value, mask=there)
-    total = tl.sum(value.to(tl.float32), axis=0)
-    tl.store(parts + tl.program_id(0) * channels + c, total, mask=c < channels)
+    total = tl.zeros((BR, BC), tl.float32)
+    for start in range(tl.program_id(0) * BR, rows, tl.num_programs(0) * BR):
+        r = start + tl.arange(0, BR)
+        there = (r < rows)[:, None] & (c < channels)[None, :]
+        at = r[:, None] * channels + c[None, :]
+        value = tl.load(g + at, mask=there, other=0.0)
+        if RELU:
+            positive = tl.load(y + at, mask=there, other=0.0).to(tl.float32) > 0.0
+            value = tl.where(positive, value, 0.0)
+            tl.store(out + at, value, mask=there)
+        total += value.to(tl.float32)
+    tl.store(parts + tl.program_id(0) * stride + c, tl.sum(total, axis=0), mask=c < channels)
+
+
+@triton.jit
+def add_up(
+    parts, places, out, columns, number,
+    BR: tl.constexpr, BC: tl.constexpr,
+):  # fmt: skip
+    c = tl.program_id(0) * BC + tl.arange(0, BC)
+    total = tl.zeros((BR, BC), tl.float32)
+    for start in range(0, number, BR):
+        r = start + tl.arange(0, BR)
+        there = (r < number)[:, None] & (c < columns)[None, :]
+        total += tl.load(parts + r[:, None] * columns + c[None, :], mask=there, other=0.0)
+    place = tl.load(places + c, mask=c < columns, other=0)
+    tl.store(out + place, tl.sum(total, axis=0), mask=c < columns)
 
 
 @triton.jit
