@@ -85,7 +85,7 @@ def as_floats(x: Any, name: str) -> Array:
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
-    """A count that is large enough."""
+    """A count that is large enough; 10.0 and 1e3, as people write them, count too."""
     if isinstance(value, bool) or not isinstance(value, Real) or value != value // 1:
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     if value < least:

@@ -46,7 +46,7 @@ def changed(**columns):
         (X, {"nan_policy": "propagate"}, ValueError, "nan_policy must be one of"),
         (X, {"rank_deficient": "yes"}, ValueError, "rank_deficient must be one of"),
         (X, {"method": "monte-carlo", "n_resamples": 5}, ValueError, "at least 19"),
-        (X, {"method": "monte-carlo", "n_resamples": 1e3}, TypeError, "whole number"),
+        (X, {"method": "monte-carlo", "n_resamples": 99.5}, TypeError, "whole number"),
         (X, {"method": "monte-carlo", "rng": "seed"}, TypeError, "rng must be a seed"),
         (X, {"method": "monte-carlo", "rng": 1, "batch": 0}, ValueError, "batch must be at least"),
         (X, {"device": "nowhere"}, ValueError, "device='nowhere' cannot be used"),

@@ -14,8 +14,9 @@ from smmd.normality.multiplicity import holm
 from smmd.normality.prepare import NULLS, Prepared, check_choice, prepare, standardized
 from smmd.normality.result import NormalityResult
 from smmd.normality.rows import Parts, Row
-from smmd.normality.testing import check_alpha, check_size, judged
+from smmd.normality.testing import check_alpha, judged
 from smmd.nulls import montecarlo
+from smmd.samples import whole_number
 
 #: Beyond this many rows columns and rows are judged by a random part of them.
 MOST_ROWS = 5_000
@@ -149,8 +150,8 @@ def diagnose(
     alpha, kernel = check_alpha(alpha), as_kernel(kernel)
     check_choice("null", null, NULLS)
     check_choice("method", method, reference.METHODS)
-    n_directions = check_size("n_directions", n_directions, 0)
-    n_rows, max_rows = check_size("n_rows", n_rows, 0), check_size("max_rows", max_rows, 100)
+    n_directions = whole_number("n_directions", n_directions, 0)
+    n_rows, max_rows = whole_number("n_rows", n_rows, 0), whole_number("max_rows", max_rows, 100)
     prepared = prepare(x, null, nan_policy=nan_policy, rank_deficient=rank_deficient)
     overall = judged(
         prepared, null, statistics.STATISTICS["smmd"], kernel, method=method, alpha=alpha

@@ -11,8 +11,9 @@ from smmd import arrays
 from smmd.kernels import Gaussian, HenzeZirkler, Kernel
 from smmd.normality import alternatives, reference, statistics, words
 from smmd.normality.prepare import NULLS, check_choice
-from smmd.normality.testing import check_alpha, check_size
+from smmd.normality.testing import check_alpha
 from smmd.nulls import montecarlo
+from smmd.samples import whole_number
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,14 @@ def power(
     >>> smmd.power("uniform", n=100, d=3, n_simulations=200).power > 0.8
     True
     """
-    n, alpha = check_size("n", n, 3), check_alpha(alpha)
+    n, alpha = whole_number("n", n, 3), check_alpha(alpha)
     check_choice("null", null, NULLS)
     chosen = statistics.find(statistic, null, kernel)
     if chosen.name == "henze-zirkler":
         kernel = HenzeZirkler()
-    n_simulations = check_size("n_simulations", n_simulations, 10)
+    n_simulations = whole_number("n_simulations", n_simulations, 10)
     if d is not None:
-        d = check_size("d", d, 1)
+        d = whole_number("d", d, 1)
     sampler, name = alternatives.sampler_of(alternative, d)
     generator = montecarlo.generator(rng)
     first = _checked(sampler(generator, n), n, d)

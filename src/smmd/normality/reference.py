@@ -15,8 +15,11 @@ from smmd.normality.statistics import Statistic
 from smmd.nulls import Null, cache, henze_zirkler_law, law_for, montecarlo
 from smmd.nulls.bhep import bhep_law
 from smmd.nulls.means import mean_of_smmd
+from smmd.samples import whole_number
 
 METHODS = ("analytic", "monte-carlo")
+#: The smallest number of simulated samples that can give p = 0.05.
+_FEWEST = 19
 #: Above this many rows a kernel statistic is simulated with fewer, and moved to its exact mean.
 LARGEST_SIMULATED = 2000
 _STAND_IN = 1000
@@ -97,7 +100,8 @@ def find(
     """The law to compare with.  "analytic" falls back on simulation where it is not right."""
     if method not in METHODS:
         raise ValueError(f"method must be 'analytic' or 'monte-carlo', got {method!r}")
-    _check_resamples(n_resamples)
+    if n_resamples is not None:
+        n_resamples = whole_number("n_resamples", n_resamples, _FEWEST)
     reason = ""
     if method == "analytic":
         found = _analytic(statistic, kernel, null, n, d)
@@ -109,15 +113,6 @@ def find(
         note = f"Simulated, because the analytic law does not hold here: {reason}."
         return replace(reference, notes=(note, *reference.notes))
     return reference
-
-
-def _check_resamples(n_resamples: int | None) -> None:
-    if n_resamples is None:
-        return
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer):
-        raise TypeError(f"n_resamples must be a whole number, got {n_resamples!r}")
-    if n_resamples < 19:
-        raise ValueError(f"n_resamples must be at least 19, got {n_resamples}; use 9999")
 
 
 def _analytic(statistic: Statistic, kernel: Kernel, null: str, n: int, d: int) -> Reference | str:
@@ -171,7 +166,7 @@ def _simulated(
             f"The law was simulated with {size} rows a sample{moved}: up to n = {n} it changes by "
             f"a share of the order d/{size}."
         )
-    count = int(default_resamples(size) if n_resamples is None else n_resamples)
+    count = default_resamples(size) if n_resamples is None else n_resamples
     if statistic.takes_kernel and count * float(size) ** 2 > _MOST_PAIRS:
         raise ValueError(
             f"simulating {count} samples of {size} rows with kernel {kernel!r} would take weeks; "

@@ -12,6 +12,7 @@ from smmd.kernels import Gaussian, HenzeZirkler, Kernel, as_kernel
 from smmd.normality import reference, statistics
 from smmd.normality.prepare import NULLS, Prepared, check_choice, prepare
 from smmd.normality.result import NormalityResult
+from smmd.samples import whole_number
 
 
 class SimulatedWarning(UserWarning):
@@ -183,7 +184,7 @@ def threshold(
     >>> round(smmd.threshold(100, 8), 2), round(smmd.threshold(100, 8, null="diagonal"), 2)
     (1.76, 0.35)
     """
-    n, d = check_size("n", n, 2), check_size("d", d, 1)
+    n, d = whole_number("n", n, 2), whole_number("d", d, 1)
     alpha = check_alpha(alpha)
     check_choice("null", null, NULLS)
     least = {"standard": 2, "diagonal": 3, "normal": d + 2}[null]
@@ -196,12 +197,3 @@ def threshold(
     if method == "analytic" and found.method != method:
         warnings.warn(found.notes[0], SimulatedWarning, stacklevel=2)
     return found.threshold(alpha)
-
-
-def check_size(name: str, value: Any, least: int) -> int:
-    """A whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(value)

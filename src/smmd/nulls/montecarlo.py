@@ -16,6 +16,7 @@ import numpy as np
 
 from smmd import arrays
 from smmd.arrays import Array
+from smmd.samples import whole_number
 
 #: The seed of every null that is simulated without ``rng``: results do not change between runs.
 SEED = 20_190_108
@@ -100,13 +101,10 @@ def batches(total: int, n: int, d: int, batch: int | None) -> Iterator[int]:
     """How many samples to draw at a time: ``total`` in all."""
     if batch is None:
         batch = max(1, _NUMBERS_AT_ONCE // (n * d))
-    elif isinstance(batch, bool) or not isinstance(batch, int | np.integer):
-        raise TypeError(f"batch must be a whole number of samples, got {batch!r}")
-    elif batch < 1:
-        raise ValueError(f"batch must be at least 1, got {batch}")
+    batch = whole_number("batch", batch, 1)
     done = 0
     while done < total:
-        step = min(int(batch), total - done)
+        step = min(batch, total - done)
         yield step
         done += step
 
