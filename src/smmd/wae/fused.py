@@ -52,6 +52,10 @@ def _usual(layer: Any) -> bool:
     )
 
 
+#: What a layer's forward pass keeps for the backward one.
+Kept = Any
+
+
 class FlatAdam:
     """Adam on a model whose parameters become views of one vector.
 
@@ -78,6 +82,7 @@ class FlatAdam:
         self.copies: dict[Tensor, Tensor] = {}
         self.loose = list(parameters)
         self.in_parts: dict[Tensor, Tensor] = {}
+        self.received: list[tuple[Tensor, Tensor]] = []
         start = 0
         for parameter, size in zip(parameters, sizes, strict=True):
             place = (parameter.shape, _strides(parameter), start)
@@ -121,6 +126,10 @@ class FlatAdam:
         found = self.in_parts.get(parameter)
         return _grad(parameter)[None] if found is None else found
 
+    def receive(self, parameter: nn.Parameter, gradient: Tensor) -> None:
+        """A gradient, to be put into its place together with all others."""
+        self.received.append((_grad(parameter), gradient))
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Only what autograd adds to."""
         for parameter in self.loose:
@@ -128,7 +137,11 @@ class FlatAdam:
 
     @torch.no_grad()
     def step(self) -> None:
-        """One launch, a count, and what is left of the gradients' sums."""
+        """One launch, a count, and what is left to do for the gradients."""
+        if self.received:
+            places, gradients = zip(*self.received, strict=True)
+            torch._foreach_copy_(places, gradients)
+            self.received.clear()
         if self.in_parts:
             fused_kernels.add_up(self.sums, self.places, self.gradient)
         self.count += 1
@@ -184,7 +197,7 @@ class Sequence:
             relu = bool(layers) and isinstance(layers[0], nn.ReLU)
             if relu:
                 layers.pop(0)
-            self.steps.append(_Layer(layer, adam, relu, first))
+            self.steps.append(_kind(layer, first)(layer, adam, relu))
             first = False
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -200,41 +213,50 @@ def _full(layer: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 class _Layer:
-    def __init__(self, layer: Any, adam: FlatAdam, relu: bool, first: bool) -> None:
+    """act(product(x) + bias), and its gradients; the parameters' are written where they belong."""
+
+    def __init__(self, layer: Any, adam: FlatAdam, relu: bool) -> None:
         self.layer, self.adam, self.relu = layer, adam, relu
         full = isinstance(layer, FullLinear)
-        self.weight = layer.weight.detach() if full else adam.copies[layer.weight]
-        self.product = _product(layer, first)
+        self.weight, self.bias = (
+            (p.detach() if full else adam.copies[p]) for p in (layer.weight, layer.bias)
+        )
         # Sums over a batch's rows are short, those over its images' points are shared out.
         self.in_parts = [] if isinstance(layer, nn.Linear) else [layer.bias]
 
     def __call__(self, x: Tensor) -> Tensor:
-        y: Tensor = _Affine.apply(x, self.layer.bias, self)  # type: ignore[no-untyped-call]
+        # The bias is an argument so that a gradient is asked for even where x needs none.
+        y: Tensor = _Apply.apply(x, self.layer.bias, self)  # type: ignore[no-untyped-call]
         return y
 
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
+        """The output, and what ``backward`` needs besides it."""
+        raise NotImplementedError
 
-class _Affine(torch.autograd.Function):
-    """relu(product(x) + bias); the parameters' gradients are written where they belong."""
+    def backward(self, g: Tensor, y: Tensor, kept: Kept, wanted: bool) -> Tensor | None:
+        """The gradient in x, if it is wanted."""
+        raise NotImplementedError
+
+    def masked(self, g: Tensor, y: Tensor) -> Tensor:
+        """The gradient before the activation; the bias's is done."""
+        rows = _rows(y) if self.relu else None
+        masked = fused_kernels.mask_and_sum(_rows(g), rows, self.adam.parts(self.layer.bias))
+        return masked.reshape(_last_shape(g)).movedim(-1, 1) if g.ndim == 4 else masked
+
+
+class _Apply(torch.autograd.Function):
+    """A layer for autograd."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor, layer: _Layer) -> Tensor:
-        # The bias is an argument so that a gradient is asked for even where x needs none.
         ctx.layer, ctx.dtype = layer, x.dtype
-        y, ctx.kept = layer.product.forward(x.to(layer.weight.dtype), layer.weight)
-        fused_kernels.bias_act_(_rows(y), bias, layer.relu)
-        ctx.y = y if layer.relu else None
-        return y
+        ctx.y, ctx.kept = layer.forward(x)
+        return ctx.y
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        layer, g = ctx.layer, _last(grads[0])
-        rows = None if ctx.y is None else _rows(ctx.y)
-        parts = layer.adam.parts(layer.layer.bias)
-        masked = fused_kernels.mask_and_sum(_rows(g), rows, parts)
-        g = masked.reshape(_last_shape(g)).movedim(-1, 1) if g.ndim == 4 else masked
         wanted = ctx.needs_input_grad[0]
-        on_x, on_weight = layer.product.backward(g, ctx.kept, layer.weight, wanted)
-        layer.layer.weight.grad.copy_(on_weight)
+        on_x = ctx.layer.backward(_last(grads[0]), ctx.y, ctx.kept, wanted)
         ctx.y = ctx.kept = None
         return (on_x.to(ctx.dtype) if wanted else None), None, None
 
@@ -255,83 +277,84 @@ def _rows(x: Tensor) -> Tensor:
     return x.movedim(1, -1).reshape(-1, x.shape[1]) if x.ndim == 4 else x
 
 
-Kept = Any
+class _Dense(_Layer):
+    """Bias and ReLU belong to the library's product."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
+        x = x.to(self.weight.dtype)
+        product = torch._addmm_activation if self.relu else torch.addmm
+        return product(self.bias, x, self.weight.T), x
+
+    def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
+        g = self.masked(g, y)
+        place = _grad(self.layer.weight)
+        if place.dtype == g.dtype:
+            torch.mm(g.T, x, out=place)
+        else:
+            self.adam.receive(self.layer.weight, g.T @ x)
+        return g @ self.weight if wanted else None
 
 
-class _Dense:
-    """x Wᵀ."""
-
-    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
-        return x @ weight.T, x
-
-    def backward(
-        self, g: Tensor, x: Kept, weight: Tensor, wanted: bool
-    ) -> tuple[Tensor | None, Tensor]:
-        return (g @ weight if wanted else None), g.T @ x
-
-
-class _Convolution:
+class _Convolution(_Layer):
     """Whatever the library has for it."""
 
-    def __init__(self, layer: Any) -> None:
+    def __init__(self, layer: Any, adam: FlatAdam, relu: bool) -> None:
+        super().__init__(layer, adam, relu)
         transposed = isinstance(layer, nn.ConvTranspose2d)
         extra = layer.output_padding if transposed else (0, 0)
         self.options = (layer.stride, layer.padding, layer.dilation, transposed, extra, 1)
 
-    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
-        x = _last(x)
-        return _last(torch.ops.aten.convolution(x, weight, None, *self.options)), x
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
+        x = _last(x.to(self.weight.dtype))
+        y = _last(torch.ops.aten.convolution(x, self.weight, None, *self.options))
+        fused_kernels.bias_act_(_rows(y), self.layer.bias, self.relu)
+        return y, x
 
-    def backward(
-        self, g: Tensor, x: Kept, weight: Tensor, wanted: bool
-    ) -> tuple[Tensor | None, Tensor]:
+    def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
         on_x, on_weight, _ = torch.ops.aten.convolution_backward(
-            g, x, weight, None, *self.options, [wanted, True, False]
+            self.masked(g, y), x, self.weight, None, *self.options, [wanted, True, False]
         )
-        return on_x, on_weight
+        self.adam.receive(self.layer.weight, on_weight)
+        return on_x
 
 
-class _Patches:
+class _Patches(_Layer):
     """A convolution of few inputs: the patches it looks at, times the weights."""
 
-    def __init__(self, layer: Any) -> None:
-        self.kernel, self.stride = layer.kernel_size, layer.stride
-
-    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
-        (a, b), (s, t) = self.kernel, self.stride
-        cut = x.unfold(2, a, s).unfold(3, b, t)  # (n, c, h, w, a, b)
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
+        (a, b), (s, t), weight = self.layer.kernel_size, self.layer.stride, self.weight
+        cut = x.to(weight.dtype).unfold(2, a, s).unfold(3, b, t)  # (n, c, h, w, a, b)
         n, c, h, w = cut.shape[:4]
         patches = cut.permute(0, 2, 3, 1, 4, 5).reshape(n * h * w, c * a * b)
         y = patches @ weight.reshape(len(weight), -1).T
+        fused_kernels.bias_act_(y, self.layer.bias, self.relu)
         return y.view(n, h, w, -1).permute(0, 3, 1, 2), (patches, x.shape)
 
-    def backward(
-        self, g: Tensor, kept: Kept, weight: Tensor, wanted: bool
-    ) -> tuple[Tensor | None, Tensor]:
-        patches, shape = kept
-        rows = _rows(g)
+    def backward(self, g: Tensor, y: Tensor, kept: Kept, wanted: bool) -> Tensor | None:
+        (patches, shape), weight = kept, self.weight
+        rows = _rows(self.masked(g, y))
         if rows.shape[1] == 1:  # a library's product with a single row is slow
             on_weight = (patches * rows).sum(0, keepdim=True)
         else:
             on_weight = rows.T @ patches
-        on_weight = on_weight.view(len(weight), *weight.shape[1:])
+        self.adam.receive(self.layer.weight, on_weight.view(len(weight), *weight.shape[1:]))
         if not wanted:
-            return None, on_weight
+            return None
         n, _, h, w = g.shape
         # Patches do not overlap where this is asked for: each point has one.
-        parts = (rows @ weight.reshape(len(weight), -1)).view(n, h, w, shape[1], *self.kernel)
-        return parts.permute(0, 3, 1, 4, 2, 5).reshape(shape), on_weight
+        parts = (rows @ weight.reshape(len(weight), -1)).view(
+            n, h, w, shape[1], *self.layer.kernel_size
+        )
+        return parts.permute(0, 3, 1, 4, 2, 5).reshape(shape)
 
 
-class _Spread:
+class _Spread(_Layer):
     """A convolution of few outputs, stride 1: each point's share of its outputs, added up."""
 
-    def __init__(self, layer: Any) -> None:
-        self.kernel = layer.kernel_size
-
-    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Kept]:
-        x = _last(x)
-        (a, b), (n, _, height, width) = self.kernel, x.shape
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
+        weight = self.weight
+        x = _last(x.to(weight.dtype))
+        (a, b), (n, _, height, width) = self.layer.kernel_size, x.shape
         h, w, o = height - a + 1, width - b + 1, len(weight)
         shares = (_rows(x) @ self._matrix(weight)).view(n, height, width, o, a, b)
         y = shares[:, :h, :w, :, 0, 0].clone(memory_format=torch.contiguous_format)
@@ -339,12 +362,12 @@ class _Spread:
             for j in range(b):
                 if i or j:
                     y += shares[:, i : i + h, j : j + w, :, i, j]
+        fused_kernels.bias_act_(y.view(-1, o), self.layer.bias, self.relu)
         return y.permute(0, 3, 1, 2), x
 
-    def backward(
-        self, g: Tensor, x: Kept, weight: Tensor, wanted: bool
-    ) -> tuple[Tensor | None, Tensor]:
-        (a, b), (n, c, height, width) = self.kernel, x.shape
+    def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
+        (a, b), (n, c, height, width), weight = self.layer.kernel_size, x.shape, self.weight
+        g = self.masked(g, y)
         h, w, o = height - a + 1, width - b + 1, len(weight)
         shares = g.new_zeros(n, height, width, o, a, b)
         last = g.permute(0, 2, 3, 1)
@@ -353,25 +376,25 @@ class _Spread:
                 shares[:, i : i + h, j : j + w, :, i, j] = last
         rows = shares.view(-1, o * a * b)
         on_weight = (_rows(x).T @ rows).view(c, o, a, b).transpose(0, 1)
+        self.adam.receive(self.layer.weight, on_weight)
         if not wanted:
-            return None, on_weight
-        on_x = (rows @ self._matrix(weight).T).view(n, height, width, c).permute(0, 3, 1, 2)
-        return on_x, on_weight
+            return None
+        return (rows @ self._matrix(weight).T).view(n, height, width, c).permute(0, 3, 1, 2)
 
     @staticmethod
     def _matrix(weight: Tensor) -> Tensor:
         return weight.transpose(0, 1).reshape(weight.shape[1], -1)
 
 
-def _product(layer: Any, first: bool) -> Any:
-    """The way to multiply that suits a layer; a network's first layer needs no gradient in x."""
+def _kind(layer: Any, first: bool) -> type[_Layer]:
+    """The way to multiply that suits a layer; a first layer's input needs no gradient."""
     if isinstance(layer, nn.Linear):
-        return _Dense()
+        return _Dense
     area = layer.kernel_size[0] * layer.kernel_size[1]
     if isinstance(layer, nn.Conv2d) and set(layer.padding) == {0}:
         apart = layer.stride == layer.kernel_size
         if layer.in_channels * area <= FEW and (apart or first):
-            return _Patches(layer)
+            return _Patches
         if layer.stride == (1, 1) and layer.out_channels * area <= FEW:
-            return _Spread(layer)
-    return _Convolution(layer)
+            return _Spread
+    return _Convolution
