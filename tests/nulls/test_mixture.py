@@ -9,7 +9,7 @@ import pytest
 import smmd
 from smmd.nulls import NULLS, law_for, projected_spectrum
 from smmd.nulls import graph_moments as graphs
-from smmd.nulls.estimated import mean_and_variance, variance_of_mixture
+from smmd.nulls.estimated import variance
 from smmd.nulls.mixture import Terms, mixture_spectrum
 from smmd.nulls.montecarlo import normalize
 
@@ -99,12 +99,12 @@ def test_a_mixture_without_end_is_refused():
 def test_exact_variance_of_a_mixture(null, scale):
     """One kernel, written as a mixture of itself, and a mixture of two against samples."""
     n, d = 20, 3
-    u = 1.0 / (scale * d)
-    single = mean_and_variance(null, n, d, scale * d)[1]
-    split = variance_of_mixture(null, n, d, [u, u], [0.25, 0.75])
+    gamma2 = scale * d
+    single = variance(null, n, d, gamma2)
+    split = variance(null, n, d, (gamma2, gamma2), weights=(0.25, 0.75))
     assert split == pytest.approx(single, rel=1e-9)
     z = normalize(np.random.default_rng(5).standard_normal((20_000, n, d)), null)
     values = sum(0.5 * smmd.mmd2(z, smmd.Gaussian(s)) for s in (scale, 3.0 * scale))
-    exact = variance_of_mixture(null, n, d, [u, u / 3.0], [0.5, 0.5])
+    exact = variance(null, n, d, (gamma2, 3.0 * gamma2), weights=(0.5, 0.5))
     error = math.sqrt(np.var((values - values.mean()) ** 2) / values.size)
     assert abs(values.var() - exact) < 4 * error

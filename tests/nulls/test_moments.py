@@ -9,7 +9,7 @@ import pytest
 
 import smmd
 from smmd.nulls import graph_moments as graphs
-from smmd.nulls.estimated import mean_and_variance, raw_moment, third_cumulant
+from smmd.nulls.estimated import mean, raw_moment, third_cumulant, variance
 from smmd.nulls.means import mean_of_smmd
 from smmd.nulls.moments import null_moments, standardized_cube
 from smmd.nulls.projected_cube import projected_cube
@@ -157,14 +157,30 @@ COMPOSITE = [(6, 1, 0.5), (7, 2, 1.0), (8, 3, 3.0), (12, 8, 4.0), (20, 4, 1.0)]
 def test_composite_mean_variance_and_third_cumulant_by_simulation(null, n, d, gamma2, biased):
     z = sample(null, n, d, 40_000, seed=n * 100 + d)
     found, error = k_statistics(mmd2_of(z, gamma2, biased))
-    mean, variance = mean_and_variance(null, n, d, gamma2, biased)
+    first_two = [part(null, n, d, gamma2, biased) for part in (mean, variance)]
     if biased:
         first, second, third = (raw_moment(p, null, n, d, gamma2, True) for p in (1, 2, 3))
         cumulant = third - 3 * first * second + 2 * first**3
     else:
         cumulant = third_cumulant(null, n, d, gamma2)
     # seeds are fixed; over the 60 numbers of this test the largest |z| expected is about 2.5
-    assert np.all(np.abs(found - np.array([mean, variance, cumulant])) < 4.0 * error)
+    assert np.all(np.abs(found - np.array([*first_two, cumulant])) < 4.0 * error)
+
+
+@pytest.mark.parametrize(("n", "d"), [(10, 1), (25, 3), (60, 8)])
+def test_counted_coincidences_agree_with_degenerate_formulas(n, d):
+    """Where nothing is estimated, moments are known otherwise; a mixture's variance is too."""
+    kernel = smmd.MultiScale((1 / 8, 1 / 2, 2.0))
+    mixture = kernel.resolve(n, d)
+    widths = tuple(1.0 / a for a in mixture.precisions)
+    weights = tuple(np.exp(mixture.log_weights).tolist())
+    # All are differences of terms of order 1: their errors are absolute.
+    assert abs(mean("standard", n, d, widths, weights=weights)) < 1e-15
+    exact = smmd.null_variance(n, d, kernel)
+    assert abs(variance("standard", n, d, widths, weights=weights) - exact) < 1e-15
+    known = null_moments("standard", n, d, d / 8)
+    exact = known.skewness * (known.variance / (n * (n - 1))) ** 1.5
+    assert abs(third_cumulant("standard", n, d, d / 8) - exact) < 1e-16
 
 
 @pytest.mark.parametrize(("n", "d", "gamma2"), [(10, 1, 0.5), (10, 3, 0.4), (20, 8, 1.0)])

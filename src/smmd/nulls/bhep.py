@@ -1,21 +1,18 @@
 """The law of BHEP = n MMD²_b, with the 1/n (co)variances of the published test.
 
 Mean, variance and skewness are exact for moderate n and extrapolated beyond, as for SMMD² in
-`moments.py`; the shape is the chi-square sum of the null's limit law.  For "standard", where
-nothing is estimated, the moments are Gaussian integrals: E exp(−½ Σ z_i·A_ij z_j) is
-det(I + A)^(−d/2), and A has as many nonzero eigenvalues as there are factors.
+`moments.py`; the shape is the chi-square sum of the null's limit law.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
 from math import exp, log1p, sqrt
 
 import numpy as np
 
 from smmd.kernels import Kernel, as_kernel
-from smmd.nulls.estimated import _coincidences, least_sample_size, raw_moment
+from smmd.nulls.estimated import least_sample_size, raw_moment
 from smmd.nulls.for_kernel import Found, gaussian_width
 from smmd.nulls.law import NullLaw
 from smmd.nulls.moments import null_moments
@@ -87,47 +84,9 @@ def _law(null: Null, n: int, d: int, gamma2: float) -> NullLaw:
 
 def _cumulants(null: Null, n: int, d: int, gamma2: float) -> np.ndarray:
     """The first three cumulants of n MMD²_b."""
-    if null == "standard":
-        first, second, third = (_simple_moment(p, n, d, gamma2) for p in (1, 2, 3))
-    else:
-        stretch = n / (n - 1)
-        first, second, third = (raw_moment(p, null, n, d, gamma2, True, stretch) for p in (1, 2, 3))
+    stretch = 1.0 if null == "standard" else n / (n - 1)
+    first, second, third = (raw_moment(p, null, n, d, gamma2, True, stretch) for p in (1, 2, 3))
     constant = exp(-0.5 * d * log1p(2.0 / gamma2)) + 1.0 / n
     variance = second - first**2
     skew = third - 3.0 * first * second + 2.0 * first**3
     return np.array([n * (constant + first), n**2 * variance, n**3 * skew])
-
-
-def _simple_moment(order: int, n: int, d: int, gamma2: float) -> float:
-    """`raw_moment` for the null in which nothing is estimated."""
-    u = 1.0 / gamma2
-    weight = {"e": -2.0 * exp(-0.5 * d * log1p(u)), "k": 1.0 - 1.0 / n}
-    total = 0.0
-    for factors in product("ek", repeat=order):
-        coefficient = float(np.prod([weight[f] for f in factors]))
-        total += coefficient * _simple_product(factors, n, d, u)
-    return total
-
-
-@lru_cache(maxsize=256)
-def _simple_product(factors: tuple[str, ...], n: int, d: int, u: float) -> float:
-    slots = sum(1 if f == "e" else 2 for f in factors)
-    average = float(n) ** factors.count("e") * (n * (n - 1.0)) ** factors.count("k")
-    total = 0.0
-    for labels in _coincidences(slots):
-        rows = np.zeros((len(factors), slots))
-        slot = 0
-        for row, factor in enumerate(factors):
-            if factor == "e":
-                rows[row, labels[slot]] = sqrt(u / (1.0 + u))
-                slot += 1
-            elif labels[slot] == labels[slot + 1]:
-                break  # a pair has two different points
-            else:
-                rows[row, labels[slot]], rows[row, labels[slot + 1]] = sqrt(u), -sqrt(u)
-                slot += 2
-        else:
-            ways = float(np.prod(n - np.arange(max(labels) + 1.0)))
-            q = np.linalg.eigvalsh(rows @ rows.T)
-            total += ways / average * exp(-0.5 * d * float(np.sum(np.log1p(np.maximum(q, 0.0)))))
-    return total

@@ -31,26 +31,32 @@ _SMOOTH = 40.0
 
 
 def exponential_of_frame(
-    null: Literal["diagonal", "normal"], freedom: int, d: int, q: tuple[float, ...]
-) -> float:
-    """E exp(-tr(Z^T A Z)/2), A with eigenvalues q (largest first, at most three), N = freedom."""
+    null: Literal["diagonal", "normal"], freedom: int, d: int, q: Array
+) -> Array:
+    """E exp(-tr(Z^T A Z)/2) for every row of q, A's eigenvalues (largest first, at most three).
+
+    N = freedom.
+    """
     size, power = (1, d) if null == "diagonal" else (d, 1)
-    a = [0.5 * freedom * x for x in q if x > 0.0]
-    if len(a) == 1:
-        value = float(special.hyp1f1(0.5 * size, 0.5 * freedom, -a[0]))
-    elif len(a) == 2:
-        value = float(_rank_two(size, freedom, np.array(a[0]), np.array(a[1])))
-    else:
-        value = _rank_three(size, freedom, *a)
+    a = 0.5 * freedom * q
+    rank = np.count_nonzero(a, axis=1)
+    value = np.empty(rank.size)
+    value[rank == 1] = special.hyp1f1(0.5 * size, 0.5 * freedom, -a[rank == 1, 0])
+    two = a[rank == 2]
+    if two.size:
+        tilts = np.array([_tilt(x, size, freedom) for x in two[:, 1]])
+        value[rank == 2] = _rank_two(size, freedom, two[:, 0], two[:, 1], tilts)
+    for i in np.flatnonzero(rank == 3):
+        value[i] = _rank_three(size, freedom, *a[i])
     return value**power
 
 
-def _rank_two(size: int, freedom: int, a1: Array, a2: Array) -> Array:
-    """Vectorized over a1 >= a2."""
-    tilt = _tilt(float(np.mean(a2)), size, freedom)
-    t, weight = _tilted_beta(0.5 * (freedom - 2), tilt)
-    a1, a2 = a1[..., None], a2[..., None]
-    value = weight * np.exp(tilt * _excess(t) - (a2 - tilt) * t)
+def _rank_two(size: int, freedom: int, a1: Array, a2: Array, tilts: Array) -> Array:
+    """Vectorized over a1 >= a2; ``tilts`` may be one for all."""
+    rules = [_tilted_beta(0.5 * (freedom - 2), float(tilt)) for tilt in tilts]
+    t, weight = (np.stack(part) for part in zip(*rules, strict=True))
+    a1, a2, tilts = a1[..., None], a2[..., None], tilts[:, None]
+    value = weight * np.exp(tilts * _excess(t) - (a2 - tilts) * t)
     value = value * special.hyp1f1(0.5 * size, 0.5 * freedom, a2 * t - a1)
     if size > 1:
         value *= special.hyp1f1(0.5 * (size - 1), 0.5 * (freedom - 2), -a2 * (1.0 - t))
@@ -71,7 +77,9 @@ def _rank_three(size: int, freedom: int, a1: float, a2: float, a3: float) -> flo
         # eigenvalues of [[a2 (1-t), -sqrt(a2 a3 t r)], [., a3 (1-r)]]
         middle = 0.5 * (a2 * (1.0 - t) + a3 * (1.0 - r))
         radius = np.hypot(0.5 * (a2 * (1.0 - t) - a3 * (1.0 - r)), np.sqrt(a2 * a3 * t * r))
-        value = value * _rank_two(size - 1, freedom - 2, middle + radius, middle - radius)
+        low = middle - radius
+        tilt = np.array([_tilt(float(np.mean(low)), size - 1, freedom - 2)])
+        value = value * _rank_two(size - 1, freedom - 2, middle + radius, low, tilt)
     return float(value.sum())
 
 

@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from smmd.nulls.estimated import mean_and_variance
+from smmd.nulls.estimated import mean, variance
 from smmd.nulls.moments import NullMoments, null_moments, simple_variance
 from smmd.nulls.shapes import LogNormal, Normal, Shape, fractional_power, pearson3
 from smmd.nulls.spectrum import Null, check_kernel, projected_spectrum
@@ -114,10 +114,10 @@ def lognormal_law(null: Null, n: int, d: int, gamma2: float) -> NullLaw:
     """Log-normal law of n MMD^2_b with its exact mean and variance, as Henze and Zirkler do."""
     check_kernel(d, gamma2)
     if null == "standard":
-        mean, variance = _standard_biased(n, d, gamma2)
+        first, second = _standard_biased(n, d, gamma2)
     else:
-        mean, variance = mean_and_variance(null, n, d, gamma2, biased=True)
-    return _lognormal(null, n, d, gamma2, n * mean, n * sqrt(variance), "for comparison")
+        first, second = (part(null, n, d, gamma2, biased=True) for part in (mean, variance))
+    return _lognormal(null, n, d, gamma2, n * first, n * sqrt(second), "for comparison")
 
 
 @lru_cache(maxsize=512)

@@ -19,10 +19,7 @@ def mean_of_smmd(kernel: Kernel, null: str, n: int, d: int) -> float:
     # An adaptive width is fixed once the trace of the sample covariance is: see `for_kernel.py`.
     square = np.asarray(d * (n - 1) / n) if kernel.adaptive else None
     mixture = kernel.resolve(n, d, square)
-    precisions = np.ravel(mixture.precisions)
-    weights = np.exp(mixture.log_weights)
-    total = 0.0
-    for weight, a in zip(weights, precisions, strict=True):
-        total += float(weight) * null_mean(null, n, d, 1.0 / float(a))
+    widths = tuple((1.0 / np.ravel(mixture.precisions)).tolist())
+    weights = tuple(np.exp(mixture.log_weights).tolist())
     log_second = float(np.ravel(closed_form.log_null_second_moment(mixture, d))[0])
-    return total * math.sqrt(0.5) * math.exp(-0.5 * log_second)
+    return null_mean(null, n, d, widths, weights) * math.sqrt(0.5) * math.exp(-0.5 * log_second)

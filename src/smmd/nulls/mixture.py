@@ -1,15 +1,10 @@
 """The law of SMMD² for mixtures of Gaussian kernels: several scales, IMQ, sliced.
 
 A mixture has no spectrum in closed form, but its sectors are matrices in one basis whatever the
-widths (`spectrum.py`: polynomials of degree l + 2i and l + 2j, β = d/2 + l),
-
-    M_l[i, j] = c_{l+i+j} Γ(β+i+j) / √(i! j! Γ(β+i) Γ(β+j)),
-    c_m = Σ_q w_q (1 + 2u_q)^(−d/2) v_q^m,      v_q = u_q/(1 + 2u_q),
-
-so that the projected spectrum, and with it the limit law, is found to rounding.  At finite n mean
-and variance are exact, and so is the skewness under "standard"; what estimation does to it, a term
-of order 1/n, is taken from Gaussian kernels that are alike.  The calibration grid has two mixtures
-in it.
+widths (`spectrum.log_hermite_matrix`), so that the projected spectrum, and with it the limit law,
+is found to rounding.  At finite n mean and variance are exact, and so is the skewness under
+"standard"; what estimation does to it, a term of order 1/n, is taken from Gaussian kernels that
+are alike.  The calibration grid has two mixtures in it.
 """
 
 from __future__ import annotations
@@ -20,17 +15,23 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import linalg, optimize, special
 
 from smmd import closed_form
 from smmd.kernels import Kernel, MultiScale
-from smmd.nulls.estimated import Estimated, variance_of_mixture
+from smmd.nulls.estimated import Estimated
 from smmd.nulls.law import NullLaw
 from smmd.nulls.means import mean_of_smmd
 from smmd.nulls.moments import degenerate_skewness, null_moments, variance_ratio
 from smmd.nulls.projected_cube import projected_cube
 from smmd.nulls.shapes import fractional_power
-from smmd.nulls.spectrum import Null, Spectrum, projected_spectrum, sectors
+from smmd.nulls.spectrum import (
+    Null,
+    Spectrum,
+    log_hermite_matrix,
+    projected_spectrum,
+    sectors,
+)
 from smmd.nulls.validity import verdict, wrong_width
 
 Array = NDArray[np.float64]
@@ -93,12 +94,9 @@ class Terms(NamedTuple):
 
 def _variance_ratio(few: Terms, null: Estimated, n: int, d: int) -> float:
     """Variance at n by its limit: exact for a mixture of few terms that is nearly the same."""
-    weights = np.exp(few.log_weights).tolist()
     limit = 2.0 * mixture_spectrum(few, null, d).trace(2)
-    return variance_ratio(
-        lambda size: variance_of_mixture(null, size, d, list(few.precisions), weights),
-        limit, null, n, d,
-    )[0]  # fmt: skip
+    widths, weights = 1.0 / np.array(few.precisions), np.exp(few.log_weights)
+    return variance_ratio(limit, null, n, d, tuple(widths.tolist()), tuple(weights.tolist()))[0]
 
 
 def _skewness(few: Terms, null: Null, n: int, d: int, gamma2: float, spectrum: Spectrum) -> float:
@@ -202,14 +200,14 @@ def _harmonics(degree: int, d: int) -> float:
 def _sector(log_c: Array, beta: float, first: int) -> Array:
     """Eigenvalues of one M without its first rows and columns; ``log_c`` begins at its degree."""
     i = np.arange(first, first + _LARGEST_SECTOR)
-    half = 0.5 * (special.gammaln(i + 1.0) + special.gammaln(beta + i))
-    diagonal = log_c[2 * i] + special.gammaln(beta + 2 * i) - 2.0 * half
+    log_matrix = log_hermite_matrix(log_c, beta, i)
     # The matrix is positive: an entry is at most the geometric mean of two diagonal ones.
+    diagonal = log_matrix.diagonal()
     kept = int(np.max(np.flatnonzero(diagonal > diagonal.max() + log(_LEFT_OUT)))) + 1
-    i, half = i[:kept], half[:kept]
-    sums = i[:, None] + i[None, :]
-    log_matrix = log_c[sums] + special.gammaln(beta + sums) - half[:, None] - half[None, :]
-    return np.asarray(np.maximum(np.linalg.eigvalsh(np.exp(log_matrix)), 0.0), dtype=float)
+    # M = L Lᵀ to rounding with a fifth as many columns, and LᵀL has the same eigenvalues.
+    factor, _, rank, _ = linalg.lapack.dpstrf(np.exp(log_matrix[:kept, :kept]), lower=1)
+    columns = np.tril(factor)[:, :rank]
+    return np.asarray(np.maximum(np.linalg.eigvalsh(columns.T @ columns), 0.0), dtype=float)
 
 
 def _merged(values: Array, counts: Array) -> Spectrum:

@@ -23,16 +23,19 @@ scale 1e4 everywhere.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, log1p, sqrt
+from math import sqrt
+
+import numpy as np
 
 from smmd.nulls import graph_moments as graphs
 from smmd.nulls.estimated import (
     Estimated,
+    Widths,
     check_sample_size,
     least_sample_size,
-    mean_and_variance,
-    raw_moment,
+    mean,
     third_cumulant,
+    variance,
 )
 from smmd.nulls.projected_cube import projected_cube
 from smmd.nulls.spectrum import Null, check_kernel, check_null, projected_spectrum
@@ -72,7 +75,7 @@ def null_moments(null: Null, n: int, d: int, gamma2: float) -> NullMoments:
             exact=True,
         )
     check_sample_size(null, n, d)
-    ratio, ratio_exact = _variance_ratio(null, n, d, gamma2)
+    ratio, ratio_exact = variance_ratio(limit_variance, null, n, d, gamma2)
     skewness, skewness_exact = _estimated_skewness(null, n, d, gamma2)
     return NullMoments(
         mean=null_mean(null, n, d, gamma2),
@@ -84,24 +87,30 @@ def null_moments(null: Null, n: int, d: int, gamma2: float) -> NullMoments:
 
 
 @lru_cache(maxsize=1024)
-def null_mean(null: Null, n: int, d: int, gamma2: float) -> float:
+def null_mean(
+    null: Null, n: int, d: int, gamma2: Widths, weights: tuple[float, ...] = (1.0,)
+) -> float:
     """Mean of X: exact, and from n = 1000 on by two terms in 1/n.
 
-    The limit is minus the share of E k(x, x) that the polynomials estimated take away. (At
-    n = 10^6 the hypergeometric functions of the exact mean are good to 1e-11 only, of which X
-    would see 1e-5.)
+    The limit is minus the share of E k(x, x) that the polynomials estimated take away,
+
+        sum_p E k p p = c d v (1 + 3v/2) or, with products x_i x_j, c d v (1 + (d+2)v/2),
+
+    c = (1+2u)^(-d/2), v = u/(1+2u). (At n = 10^6 the hypergeometric functions of the exact mean
+    are good to 1e-11 only, of which X would see 1e-5.)
     """
     if null == "standard":
         return 0.0
-    constant = exp(-0.5 * d * log1p(2.0 / gamma2))
-    before, after = (projected_spectrum(name, d, gamma2).trace(1) for name in ("standard", null))
+    width, weight = np.atleast_1d(gamma2), np.array(weights)
+    c, v = np.exp(-0.5 * d * np.log1p(2.0 / width)), 1.0 / (width + 2.0)
+    taken = float(np.sum(weight * c * d * v * (1.0 + (3 if null == "diagonal" else d + 2) * v / 2)))
 
     def excess(size: int) -> float:
-        mean = constant + raw_moment(1, null, size, d, gamma2)
-        return sqrt(size * (size - 1.0)) * mean - (after - before)
+        first = mean(null, size, d, gamma2, weights=weights)
+        return sqrt(size * (size - 1.0)) * first + taken
 
     value, _ = exact_or_extrapolated(excess, n, _LARGEST_N, null, d)
-    return after - before + value
+    return value - taken
 
 
 def simple_variance(d: int, gamma2: float) -> float:
@@ -183,21 +192,19 @@ def _standard_fourth(d: int, gamma2: float) -> tuple[float, float, float]:
     return first, second, third
 
 
-def _variance_ratio(null: Estimated, n: int, d: int, gamma2: float) -> tuple[float, bool]:
-    """Variance of X divided by its limit 2 T_2."""
-    limit = 2.0 * projected_spectrum(null, d, gamma2).trace(2)
-    return variance_ratio(
-        lambda size: mean_and_variance(null, size, d, gamma2)[1], limit, null, n, d
-    )
-
-
 def variance_ratio(
-    variance: Callable[[int], float], limit: float, null: Estimated, n: int, d: int
+    limit: float,
+    null: Estimated,
+    n: int,
+    d: int,
+    gamma2: Widths,
+    weights: tuple[float, ...] = (1.0,),
 ) -> tuple[float, bool]:
-    """Variance of X at n divided by its limit, from the exact variance of MMD^2_u at any size."""
+    """Variance of X divided by its limit 2 T_2."""
 
     def excess(size: int) -> float:
-        return size * (size - 1.0) * variance(size) / limit - 1.0
+        exact = variance(null, size, d, gamma2, weights=weights)
+        return size * (size - 1.0) * exact / limit - 1.0
 
     reliable = sqrt(_VARIANCE_TOLERANCE * limit / _ROUNDING)
     value, exact = exact_or_extrapolated(excess, n, reliable, null, d)
@@ -208,8 +215,8 @@ def _estimated_skewness(null: Estimated, n: int, d: int, gamma2: float) -> tuple
     limit = 2.0 * projected_spectrum(null, d, gamma2).trace(2)
 
     def excess(size: int) -> float:
-        variance = mean_and_variance(null, size, d, gamma2)[1]
-        exact = third_cumulant(null, size, d, gamma2) / variance**1.5
+        second = variance(null, size, d, gamma2)
+        exact = third_cumulant(null, size, d, gamma2) / second**1.5
         return exact - degenerate_skewness(null, size, d, gamma2)
 
     reliable = sqrt(limit) * (_SKEWNESS_TOLERANCE / _ROUNDING) ** (1 / 3)

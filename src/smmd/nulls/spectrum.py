@@ -137,28 +137,35 @@ def _projected_sector(d: int, gamma2: float, degree: int, removed: int) -> NDArr
 def _sector_in_hermite_basis(
     d: int, gamma2: float, degree: int, removed: int
 ) -> NDArray[np.float64]:
-    """Orthogonal polynomials under N(0, I): to project is to delete leading rows and columns.
-
-    Between the polynomials of degree l + 2i and l + 2j of one sector, with beta = d/2 + l and
-    v = u/(1 + 2u), the kernel's matrix is (up to signs that do not change eigenvalues)
-    (1+2u)^(-d/2) v^(l+i+j) Gamma(beta+i+j) / sqrt(i! j! Gamma(beta+i) Gamma(beta+j)).
-    """
+    """Orthogonal polynomials under N(0, I): to project is to delete leading rows and columns."""
     u = 1.0 / gamma2
     v = u / (1.0 + 2.0 * u)
     beta = d / 2.0 + degree
     size = 24 + int(8.0 * beta * v)  # diagonal entries fall like (2v)^(2i) beyond i ~ beta v
-    i = np.arange(removed, removed + size, dtype=float)
-    half = 0.5 * (special.gammaln(i + 1.0) + special.gammaln(beta + i))
-    log_matrix = (
-        special.gammaln(beta + i[:, None] + i[None, :])
-        - half[:, None]
-        - half[None, :]
-        + (degree + i[:, None] + i[None, :]) * np.log(v)
-        - 0.5 * d * np.log1p(2.0 * u)
-    )
+    i = np.arange(removed, removed + size)
+    m = degree + np.arange(2 * i[-1] + 1)
+    log_matrix = log_hermite_matrix(m * np.log(v) - 0.5 * d * np.log1p(2.0 * u), beta, i)
     scale = float(log_matrix.max())
     values = np.linalg.eigvalsh(np.exp(log_matrix - scale)) * np.exp(scale)
     return np.asarray(values, dtype=float)
+
+
+def log_hermite_matrix(
+    log_c: NDArray[np.float64], beta: float, i: NDArray[np.int_]
+) -> NDArray[np.float64]:
+    """The kernel between the polynomials of degree l + 2i and l + 2j of one sector.
+
+    With beta = d/2 + l, and up to signs that do not change eigenvalues,
+
+        M[i, j] = c_{l+i+j} Gamma(beta+i+j) / sqrt(i! j! Gamma(beta+i) Gamma(beta+j)).
+
+    ``log_c`` begins at l. One width has c_m = (1+2u)^(-d/2) v^m, v = u/(1+2u), a mixture the sum
+    of its widths'.
+    """
+    half = 0.5 * (special.gammaln(i + 1.0) + special.gammaln(beta + i))
+    sums = np.arange(2 * i[-1] + 1)
+    log_moments = log_c[sums] + special.gammaln(beta + sums)
+    return np.asarray(log_moments[i[:, None] + i] - half[:, None] - half)
 
 
 def _sector_in_eigenbasis(d: int, gamma2: float, degree: int, removed: int) -> NDArray[np.float64]:
