@@ -46,6 +46,27 @@ def mask(rows, channels, relu, dtype, parts):
     return run
 
 
+def convolution(images, weight, stride, zeros, act, wanted=True, dtype=torch.float32):
+    """Output, gradients, and parts' sums, with channels last."""
+
+    def last(*shape, generator):
+        return torch.randn(shape, generator=generator).contiguous(memory_format=torch.channels_last)
+
+    def run(generator):
+        x, kernel = (last(*shape, generator=generator) for shape in (images, weight))
+        x, shift = x.to(dtype), torch.randn(len(kernel), generator=generator)
+        how = kernels.Convolution(stride, kernels.Zeros(*zeros), act)
+        y = kernels.convolve(x, kernel, shift, how, dtype)
+        g = last(*y.shape, generator=generator).to(dtype)
+        on_weight = torch.full((5, kernel.numel()), 7.0)
+        on_weight = on_weight.as_strided((5, *weight), (kernel.numel(), *kernel.stride()))
+        on_bias = torch.full((5, len(kernel)), 7.0)
+        on_x = kernels.convolve_back(g, y, x, kernel, how, on_weight, on_bias, wanted)
+        return [y, on_weight.sum(0), on_bias.sum(0), *([on_x] if wanted else [])]
+
+    return run
+
+
 def adam(n, narrow):
     def run(generator):
         weights, first = (torch.randn(n, generator=generator) for _ in range(2))
@@ -70,6 +91,15 @@ for shape in ((1, 1), (700, 1), (9000, 3), (300, 64), (100, 130)):
         for dtype in (torch.float32, torch.bfloat16):
             for parts in (1, 70):
                 close(mask(*shape, relu, dtype, parts), rtol=1e-5, atol=1e-4)
+for given in (
+    ((3, 1, 8, 6), (1, 1, 2, 2), (1, 1), (0, 1, 0, 1), "relu", False),
+    ((20, 1, 8, 8), (64, 1, 2, 2), (2, 2), (0, 0, 0, 0), "relu"),
+    ((2, 3, 9, 7), (5, 3, 2, 2), (2, 2), (0, 0, 0, 0), ""),
+    ((2, 2, 7, 7), (70, 2, 3, 2), (2, 1), (2, 1, 0, 3), "sigmoid", False),
+):
+    close(convolution(*given), rtol=1e-5, atol=1e-4)
+narrow = ((2, 3, 8, 8), (5, 3, 2, 2), (2, 2), (0, 0, 0, 0), "relu", True, torch.bfloat16)
+close(convolution(*narrow), rtol=2**-7, atol=1e-4)
 for n in (1, 1024, 5000):
     close(adam(n, False), rtol=1e-5, atol=1e-6)
     close(adam(n, True), rtol=2**-7, atol=1e-5)

@@ -17,14 +17,16 @@ from torch import Tensor, nn
 
 from smmd.torch.precision import at_least_single
 from smmd.wae import fused_kernels
+from smmd.wae.fused_kernels import Zeros
 from smmd.wae.model import Autoencoder
 from smmd.wae.networks import Crop, Flat, FullLinear, Unflat
 
 #: Layers with weights, and layers without that work on any type.
 WEIGHTED = (nn.Linear, nn.Conv2d, nn.ConvTranspose2d)
 PLAIN = (nn.ReLU, nn.Sigmoid, nn.ZeroPad2d, Flat, Unflat, Crop)
-#: A convolution with so few inputs (or outputs) an image point is a product of patches.
-FEW = 16
+#: A convolution with so few inputs (or outputs) an image point has a kernel of its own, unless it
+#: has very many outputs (or inputs).
+FEW, WIDEST = 16, 256
 #: Weights start at multiples of so many numbers, which matrix units want.
 ALIGN = 64
 
@@ -188,16 +190,21 @@ class Sequence:
 
     def __init__(self, network: nn.Sequential, adam: FlatAdam, first: bool) -> None:
         self.steps: list[Callable[[Tensor], Tensor]] = []
-        layers = list(network)
+        layers: list[Any] = list(network)
         while layers:
-            layer = layers.pop(0)
+            layer, zeros = layers.pop(0), Zeros(0, 0, 0, 0)
+            if isinstance(layer, nn.ZeroPad2d) and layers and _few_in(layers[0], first):
+                layer, zeros = layers.pop(0), Zeros(*layer.padding)
             if not isinstance(layer, WEIGHTED):
                 self.steps.append(_full(layer) if isinstance(layer, nn.Sigmoid) else layer)
                 continue
             relu = bool(layers) and isinstance(layers[0], nn.ReLU)
             if relu:
                 layers.pop(0)
-            self.steps.append(_kind(layer, first)(layer, adam, relu))
+            if _few_in(layer, first):
+                self.steps.append(_Few(layer, adam, relu, zeros))
+            else:
+                self.steps.append(_kind(layer)(layer, adam, relu))
             first = False
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -318,34 +325,26 @@ class _Convolution(_Layer):
         return on_x
 
 
-class _Patches(_Layer):
-    """A convolution of few inputs: the patches it looks at, times the weights."""
+class _Few(_Layer):
+    """A convolution of few weights: one launch, and one for its gradients."""
+
+    def __init__(self, layer: Any, adam: FlatAdam, relu: bool, zeros: Zeros) -> None:
+        super().__init__(layer, adam, relu)
+        self.in_parts = [layer.weight, layer.bias]
+        high, wide = layer.padding
+        left, right, top, bottom = zeros
+        zeros = Zeros(left + wide, right + wide, top + high, bottom + high)
+        self.how = fused_kernels.Convolution(layer.stride, zeros, "relu" if relu else "")
 
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
-        (a, b), (s, t), weight = self.layer.kernel_size, self.layer.stride, self.weight
-        cut = x.to(weight.dtype).unfold(2, a, s).unfold(3, b, t)  # (n, c, h, w, a, b)
-        n, c, h, w = cut.shape[:4]
-        patches = cut.permute(0, 2, 3, 1, 4, 5).reshape(n * h * w, c * a * b)
-        y = patches @ weight.reshape(len(weight), -1).T
-        fused_kernels.bias_act_(y, self.layer.bias, self.relu)
-        return y.view(n, h, w, -1).permute(0, 3, 1, 2), (patches, x.shape)
+        x = _last(x)
+        layer, dtype = self.layer, self.weight.dtype
+        return fused_kernels.convolve(x, layer.weight, layer.bias, self.how, dtype), x
 
-    def backward(self, g: Tensor, y: Tensor, kept: Kept, wanted: bool) -> Tensor | None:
-        (patches, shape), weight = kept, self.weight
-        rows = _rows(self.masked(g, y))
-        if rows.shape[1] == 1:  # a library's product with a single row is slow
-            on_weight = (patches * rows).sum(0, keepdim=True)
-        else:
-            on_weight = rows.T @ patches
-        self.adam.receive(self.layer.weight, on_weight.view(len(weight), *weight.shape[1:]))
-        if not wanted:
-            return None
-        n, _, h, w = g.shape
-        # Patches do not overlap where this is asked for: each point has one.
-        parts = (rows @ weight.reshape(len(weight), -1)).view(
-            n, h, w, shape[1], *self.layer.kernel_size
-        )
-        return parts.permute(0, 3, 1, 4, 2, 5).reshape(shape)
+    def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
+        weight, bias = self.layer.weight, self.layer.bias
+        parts = self.adam.parts(weight), self.adam.parts(bias)
+        return fused_kernels.convolve_back(g, y, x, weight, self.how, *parts, wanted)
 
 
 class _Spread(_Layer):
@@ -386,15 +385,18 @@ class _Spread(_Layer):
         return weight.transpose(0, 1).reshape(weight.shape[1], -1)
 
 
-def _kind(layer: Any, first: bool) -> type[_Layer]:
-    """The way to multiply that suits a layer; a first layer's input needs no gradient."""
+def _few_in(layer: nn.Module, first: bool) -> bool:
+    """Whether this is a layer for ``_Few``; a first one's input needs no gradient."""
+    if not isinstance(layer, nn.Conv2d) or layer.out_channels > WIDEST:
+        return False
+    area, apart = layer.kernel_size[0] * layer.kernel_size[1], layer.stride == layer.kernel_size
+    return layer.in_channels * area <= FEW and (apart or first)
+
+
+def _kind(layer: Any) -> type[_Layer]:
+    """The way to multiply that suits a layer."""
     if isinstance(layer, nn.Linear):
         return _Dense
     area = layer.kernel_size[0] * layer.kernel_size[1]
-    if isinstance(layer, nn.Conv2d) and set(layer.padding) == {0}:
-        apart = layer.stride == layer.kernel_size
-        if layer.in_channels * area <= FEW and (apart or first):
-            return _Patches
-        if layer.stride == (1, 1) and layer.out_channels * area <= FEW:
-            return _Spread
-    return _Convolution
+    few = isinstance(layer, nn.Conv2d) and layer.out_channels * area <= FEW
+    return _Spread if few and (*layer.stride, *layer.padding) == (1, 1, 0, 0) else _Convolution

@@ -4,6 +4,8 @@
 ``mask_and_sum``  g ← g where the output was positive, and the sums over rows, which are the
                   bias's gradient, in parts
 ``add_up``        the sums of such parts, of all layers at once
+``convolve``      a convolution of few weights with bias and activation
+``convolve_back`` its gradients
 ``adam_``         Adam on all weights of a network as one vector
 
 Rows are (m, channels).  On a CPU the same in plain PyTorch, which says what the kernels compute.
@@ -12,9 +14,12 @@ Rows are (m, channels).  On a CPU the same in plain PyTorch, which says what the
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 try:
     import triton
@@ -81,6 +86,103 @@ def add_up(parts: Tensor, places: Tensor, out: Tensor) -> None:
     fused_triton.add_up[(triton.cdiv(columns, 32),)](
         parts, places, out, columns, number, BR=64, BC=32, num_warps=4
     )
+
+
+class Zeros(NamedTuple):
+    """Padding, as ``nn.ZeroPad2d`` counts it."""
+
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """What ``convolve`` does besides multiplying."""
+
+    stride: tuple[int, int]
+    zeros: Zeros
+    act: str  # "", "relu" or "sigmoid"
+
+
+def convolve(
+    x: Tensor, weight: Tensor, bias: Tensor, how: Convolution, dtype: torch.dtype
+) -> Tensor:
+    """act(x ∗ weight + bias) of images stored with channels last, as ``dtype``."""
+    if not _on_triton(x):
+        padded = functional.pad(x.to(weight.dtype), how.zeros)
+        y = functional.conv2d(padded, weight, bias, how.stride)
+        y = {"": lambda: y, "relu": y.relu, "sigmoid": y.sigmoid}[how.act]()
+        return y.to(dtype)
+    o, c, a, b = weight.shape
+    sizes = _sizes(x, weight, how)
+    n, h, w = len(x), *sizes[:2]
+    y = torch.empty(n, h, w, o, dtype=dtype, device=x.device)
+    height, width = _few_block(o)
+    fused_triton.few_in[(triton.cdiv(n * h * w, height),)](
+        x, weight, bias, y, n * h * w, *sizes, *x.stride(), *weight.stride(),
+        IN=c, OUT=o, A=a, B=b, S=how.stride[0], T=how.stride[1],
+        BR=height, BC=width, ACT=how.act, num_warps=4,
+    )  # fmt: skip
+    return y.permute(0, 3, 1, 2)
+
+
+def convolve_back(
+    g: Tensor, y: Tensor, x: Tensor, weight: Tensor, how: Convolution,
+    on_weight: Tensor, on_bias: Tensor, wanted: bool,
+) -> Tensor | None:  # fmt: skip
+    """The gradient in x, if wanted; parts of the others go where ``mask_and_sum`` puts them."""
+    if not _on_triton(x):
+        return _convolve_back(g, y, x, weight, how, on_weight, on_bias, wanted)
+    o, c, a, b = weight.shape
+    sizes = _sizes(x, weight, how)
+    h, w, *rest = sizes
+    points, (s, t) = len(x) * h * w, how.stride
+    # Patches do not overlap where a gradient is wanted; points that none looks at get zero.
+    covered = rest == [h * s, w * t, 0, 0]
+    on_x = (torch.empty_like if covered else torch.zeros_like)(x) if wanted else x
+    height, width = _few_block(o)
+    fused_triton.few_in_back[(len(on_weight),)](
+        g, y, x, weight, on_x, on_weight, on_bias, on_weight.stride(0), on_bias.stride(0),
+        points, *sizes, *x.stride(), *weight.stride(),
+        IN=c, OUT=o, A=a, B=b, S=s, T=t, BR=height, BC=width, BK=triton.next_power_of_2(c * a * b),
+        ACT=how.act, WANTED=wanted, num_warps=4,
+    )  # fmt: skip
+    return on_x if wanted else None
+
+
+def _convolve_back(
+    g: Tensor, y: Tensor, x: Tensor, weight: Tensor, how: Convolution,
+    on_weight: Tensor, on_bias: Tensor, wanted: bool,
+) -> Tensor | None:  # fmt: skip
+    slope: Tensor | float = 1.0
+    if how.act:
+        slope = (y > 0) if how.act == "relu" else y * (1 - y)
+    padded = functional.pad(x.to(weight.dtype), how.zeros)
+    on_x, *rest = torch.ops.aten.convolution_backward(
+        (g * slope).to(weight.dtype), padded, weight, [len(weight)],
+        how.stride, (0, 0), (1, 1), False, (0, 0), 1, [wanted, True, True],
+    )  # fmt: skip
+    for parts, total in zip((on_weight, on_bias), rest, strict=True):
+        put(parts, total)
+    if not wanted:
+        return None
+    return functional.pad(on_x, [-zeros for zeros in how.zeros]).to(x.dtype)
+
+
+def _sizes(x: Tensor, weight: Tensor, how: Convolution) -> tuple[int, ...]:
+    """Height and width of the output and of x, and the zeros above and to the left."""
+    (height, width), (a, b), (s, t) = x.shape[2:], weight.shape[2:], how.stride
+    left, right, top, bottom = how.zeros
+    h, w = (height + top + bottom - a) // s + 1, (width + left + right - b) // t + 1
+    return h, w, height, width, top, left
+
+
+def _few_block(channels: int) -> tuple[int, int]:
+    """Rows of all channels; not too many, so that there is work for everybody."""
+    width = int(triton.next_power_of_2(channels))
+    return min(512, max(16, BLOCK // width)), width
 
 
 def adam_(

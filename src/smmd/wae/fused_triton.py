@@ -84,3 +84,95 @@ def adam(
     tl.store(weights + at, w, mask=there)
     if NARROW:
         tl.store(narrow + at, w.to(narrow.dtype.element_ty), mask=there)
+
+
+# Convolutions of few weights.  Number k of a kernel is channel k // (A B), row k // B % A, column
+# k % B.
+
+
+@triton.jit
+def _act(value, ACT: tl.constexpr):
+    if ACT == "relu":
+        value = tl.maximum(value, 0.0)
+    elif ACT == "sigmoid":
+        value = tl.sigmoid(value)
+    return value
+
+
+@triton.jit
+def _act_back(g, y, at, mask, ACT: tl.constexpr):
+    """The gradient at ``at`` before the activation, from that behind it and the output."""
+    value = tl.load(g + at, mask=mask, other=0.0).to(tl.float32)
+    if ACT == "relu":
+        out = tl.load(y + at, mask=mask, other=0.0).to(tl.float32)
+        value = tl.where(out > 0.0, value, 0.0)
+    elif ACT == "sigmoid":
+        out = tl.load(y + at, mask=mask, other=0.0).to(tl.float32)
+        value *= out * (1.0 - out)
+    return value
+
+
+@triton.jit
+def few_in(
+    x, weight, bias, y, points, h, w, height, width, top, left,
+    xn, xc, xh, xw, wo, wc, wa, wb,
+    IN: tl.constexpr, OUT: tl.constexpr, A: tl.constexpr, B: tl.constexpr,
+    S: tl.constexpr, T: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, ACT: tl.constexpr,
+):  # fmt: skip
+    o = tl.arange(0, BC)
+    p = tl.program_id(0) * BR + tl.arange(0, BR)
+    first = p // w % h * S - top
+    second = p % w * T - left
+    start = x + p // (h * w) * xn
+    value = tl.zeros((BR, BC), tl.float32)
+    value += tl.load(bias + o, mask=o < OUT, other=0.0)[None, :]
+    for k in tl.static_range(IN * A * B):
+        i, j = first + k // B % A, second + k % B
+        inside = (p < points) & (i >= 0) & (i < height) & (j >= 0) & (j < width)
+        part = tl.load(start + k // (A * B) * xc + i * xh + j * xw, mask=inside, other=0.0)
+        at = o * wo + k // (A * B) * wc + k // B % A * wa + k % B * wb
+        share = tl.load(weight + at, mask=o < OUT, other=0.0)
+        value += part.to(tl.float32)[:, None] * share[None, :]
+    there = (p < points)[:, None] & (o < OUT)[None, :]
+    value = _act(value, ACT)
+    tl.store(y + p[:, None] * OUT + o[None, :], value.to(y.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def few_in_back(
+    g, y, x, weight, on_x, on_weight, on_bias, weight_stride, bias_stride,
+    points, h, w, height, width, top, left,
+    xn, xc, xh, xw, wo, wc, wa, wb,
+    IN: tl.constexpr, OUT: tl.constexpr, A: tl.constexpr, B: tl.constexpr,
+    S: tl.constexpr, T: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
+    ACT: tl.constexpr, WANTED: tl.constexpr,
+):  # fmt: skip
+    o = tl.arange(0, BC)
+    ks = tl.arange(0, BK)
+    weights = tl.zeros((BK, BC), tl.float32)
+    biases = tl.zeros((BR, BC), tl.float32)
+    for begin in range(tl.program_id(0) * BR, points, tl.num_programs(0) * BR):
+        p = begin + tl.arange(0, BR)
+        first = p // w % h * S - top
+        second = p % w * T - left
+        there = (p < points)[:, None] & (o < OUT)[None, :]
+        value = _act_back(g, y, p[:, None] * OUT + o[None, :], there, ACT)
+        biases += value
+        for k in tl.static_range(IN * A * B):
+            i, j = first + k // B % A, second + k % B
+            inside = (p < points) & (i >= 0) & (i < height) & (j >= 0) & (j < width)
+            place = p // (h * w) * xn + k // (A * B) * xc + i * xh + j * xw
+            part = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+            total = tl.sum(value * part[:, None], axis=0)
+            weights += tl.where(ks[:, None] == k, total[None, :], 0.0)
+            if WANTED:
+                at = o * wo + k // (A * B) * wc + k // B % A * wa + k % B * wb
+                share = tl.load(weight + at, mask=o < OUT, other=0.0)
+                back = tl.sum(value * share[None, :], axis=1)
+                tl.store(on_x + place, back.to(on_x.dtype.element_ty), mask=inside)
+    at = ks // (A * B) * wc + ks // B % A * wa + ks % B * wb
+    at = tl.program_id(0) * weight_stride + at[:, None] + o[None, :] * wo
+    real = (ks < IN * A * B)[:, None] & (o < OUT)[None, :]
+    tl.store(on_weight + at, weights, mask=real)
+    total = tl.sum(biases, axis=0)
+    tl.store(on_bias + tl.program_id(0) * bias_stride + o, total, mask=o < OUT)
