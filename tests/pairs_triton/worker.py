@@ -12,7 +12,11 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
+import triton as compiler
+import triton.language as tl
+from scipy import special
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -21,6 +25,7 @@ import smmd.torch
 from smmd import measure, pairs
 from smmd.pairs import ranks, torch_statistic, triton
 from smmd.pairs.triton import Tiles
+from smmd.pairs.triton_math import profile
 from smmd.pairs.triton_plan import choose_tiles, column_cuts
 
 KERNELS = {
@@ -224,6 +229,37 @@ def operator() -> Iterator[tuple[str, dict[str, float]]]:
         yield "registry", {"value": 0.0}
 
 
+@compiler.jit
+def profiles(e, coef, values, COUNT: tl.constexpr, BASE: tl.constexpr):
+    """f − f₀ of as many exponents −r²/c."""
+    at = tl.arange(0, COUNT)
+    value, _ = profile(tl.load(e + at), coef, False, BASE)
+    tl.store(values + at, value)
+
+
+def shared_errors() -> Iterator[tuple[str, dict[str, float]]]:
+    """What the mean error over pairs of N(0, I) adds to SMMD² of 4096 points."""
+    count = 1 << 19
+    levels = (np.arange(count) + 0.5) / count
+    for kernel, dimensions in (
+        (smmd.Sliced(), (2, 8, 65, 1024)),
+        (smmd.Sliced(1e3), (2, 65, 1024)),
+        (smmd.Sliced(0.1), (2, 65)),
+        (smmd.IMQ(), (8, 65, 1024)),
+        (smmd.IMQ(1e6), (2, 65)),
+        (smmd.IMQ(1e-2), (2, 65)),
+    ):
+        for d in dimensions:
+            pair = measure._fixed_terms(kernel, 4096, d, True, False, 680.0).pair
+            made = triton._kernel(pair, d, torch.device("cpu"))
+            r2 = 4.0 * special.gammaincinv(0.5 * d, levels)  # 2χ²
+            e = torch.from_numpy(-r2 * sum(made.inverse_c)).float()
+            values = torch.empty(count)
+            profiles[(1,)](e, made.coef, values, COUNT=count, BASE=made.bases)
+            error = np.mean(values.double().numpy() + made.top - pair.value(np, r2))
+            yield f"mean {kernel} d={d}", {"value": abs(float(error))}
+
+
 def bits() -> Iterator[tuple[str, dict[str, float]]]:
     """The same input gives the same bits."""
     z = points(130, 8)
@@ -239,7 +275,7 @@ def main() -> None:
     with pairs.use("triton"):
         explained = smmd.explain(points(100, 3)).path, smmd.explain(points(3000, 65)).path
     found = {"explained": explained}
-    for group in (paths(), uses(), rows_against_columns(), operator(), bits()):
+    for group in (paths(), uses(), rows_against_columns(), operator(), shared_errors(), bits()):
         found.update(group)
     with open(sys.argv[1], "w") as file:
         json.dump(found, file)

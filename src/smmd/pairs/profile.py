@@ -6,12 +6,14 @@ With w = (1 + r²/c)^(−1/2), which maps [0, ∞) to (0, 1] and decays as r^(�
     df/dr² = −w³/(2c) · (2wP − tP′),
 
 keeps its relative accuracy near r = 0 however wide the kernel, costs one reciprocal square root,
-and no exponential.  w₀ is where pairs under N(0, I) gather (r² = 2d), so that there only the
-first coefficient's rounding would be shared by all pairs; kernels take it as two floats.
+and no exponential.  w₀ is where pairs under N(0, I) gather (r² = 2d).  Rounding a number that all
+pairs share would shift their sum: w₀ is a short number, the coefficients but the first are float32
+numbers, the first makes up for that, and kernels take it as two floats.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -67,18 +69,31 @@ def series_profile(
     spread = np.sqrt(mass @ (exact - mass @ exact) ** 2)
     best, best_c = given, c
     for wider in (1.0, 2.0, 4.0, 6.0):  # in few dimensions a slower map needs fewer terms
-        short = _shortest(_refit(given, c, wider * c), tolerance * float(spread))
+        largest = a * r2[-1] / (a * r2[-1] + 2.0 * wider * c)  # of t, which multiplies P
+        short = _shortest(_refit(given, c, wider * c), tolerance * float(spread / largest))
         if len(short) < len(best):
             best, best_c = short, wider * c
 
     x = (0.5 * a / best_c) * r2
     w = 1.0 / np.sqrt(1.0 + x)
     t = x * w * w
-    middle = float(1.0 / np.sqrt(1.0 + a * d / best_c))
+    # In few dimensions pairs are everywhere, and high powers of u must not cancel.
+    middle = short_number(max(1.0 / math.sqrt(1.0 + a * d / best_c), 0.5 / d))
     argument = polynomial.Polynomial([2.0 * middle - 1.0, 2.0])  # 2w − 1 in u = w − middle
-    p = np.array(chebyshev.Chebyshev(best)(argument).coef, dtype=np.float64)
-    p[0] += (mass @ exact - mass @ (t * polynomial.polyval(w - middle, p))) / (mass @ t)
-    return Profile(2.0 * best_c / a, middle, top, tuple(float(scale * v) for v in p))
+    p = scale * np.array(chebyshev.Chebyshev(best)(argument).coef, dtype=np.float64)
+    p[1:] = p[1:].astype(np.float32)
+    p[0] += mass @ (scale * exact - t * polynomial.polyval(w - middle, p)) / (mass @ t)
+    return Profile(2.0 * best_c / a, middle, top, tuple(p.tolist()))
+
+
+def short_number(x: float) -> float:
+    """x > 0 to twelve bits, which float32 numbers up to 2^12 times its size hold.
+
+    A difference from it then loses the other number's last bits only, at random; from a number
+    with finer bits, all differences would be rounded the same way.
+    """
+    part, power = math.frexp(x)
+    return math.ldexp(round(4096.0 * part), power - 12)
 
 
 def _drop(x: Array, c: float, series: Array) -> Array:

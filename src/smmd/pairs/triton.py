@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from smmd.pairs import triton_cross, triton_small
-from smmd.pairs.profile import rational_profile, series_profile
+from smmd.pairs.profile import rational_profile, series_profile, short_number
 from smmd.pairs.triton_gram_sums import gram_sums
 from smmd.pairs.triton_launch import direct_sums, finished
 from smmd.pairs.triton_math import EITHER, NARROW, WIDE, mixture_numbers
@@ -130,16 +130,22 @@ def profile_sums(
 
     f = top − t P(w − w₀) with w = (1 + r²/c)^(−1/2), t = 1 − w², coef = (c, w₀, top, p₀, p₁, …).
     """
-    return _sums(rows, cols, _profile(coef), row_start, symmetric, gradient, tiles)
+    return _sums(rows, cols, _profile(coef, rows.shape[-1]), row_start, symmetric, gradient, tiles)
 
 
-def _profile(coef: Sequence[float]) -> Kernel:
+def _profile(coef: Sequence[float], d: int) -> Kernel:
+    """Centred at t₀, near which pairs under N(0, I) gather."""
     c, middle, top, first, *rest = coef
-    coefficients = (middle, first - float(np.float32(first)), first, *rest)
+    wide = 2.0 * d < c
+    high = float(np.float32(first))
+    centre = short_number((2.0 * d if wide else c) / (c + 2.0 * d))
+    top -= (centre if wide else 1.0 - centre) * high
+    coefficients = (middle, centre, first - high, high, *rest)
     inverse = 1.0 / c
     two_floats = (float(np.float32(inverse)), inverse - float(np.float32(inverse)))
     none = (None, None, None, None)
-    return Kernel("profile", *none, 1, 0, NARROW.value, coefficients, two_floats, top)
+    base = WIDE.value if wide else NARROW.value
+    return Kernel("profile", *none, 1, 0, base, coefficients, two_floats, top)
 
 
 def _sums(
@@ -189,7 +195,8 @@ def _kernel(radial: Radial, d: int, device: torch.device) -> Kernel | None:
     if not abs(radial.weight) < np.exp(LARGEST_OFFSET):
         return None
     if isinstance(radial, Rational):
-        return _profile(rational_profile(radial.a, weight=radial.weight, base=radial.base).flat())
+        rational = rational_profile(radial.a, weight=radial.weight, base=radial.base)
+        return _profile(rational.flat(), d)
     high = radial.amplitude_minus_one if radial.base else radial.amplitude
     profile = series_profile(
         d,
@@ -199,7 +206,7 @@ def _kernel(radial: Radial, d: int, device: torch.device) -> Kernel | None:
         scale=radial.weight * radial.amplitude,
         top=radial.weight * high,
     )
-    return _profile(profile.flat())
+    return _profile(profile.flat(), d)
 
 
 def radial_sums(

@@ -109,33 +109,46 @@ def mixture(e, table, terms, slope: tl.constexpr, BASE: tl.constexpr, SPECIAL: t
 
 
 @triton.jit
-def profile(e, coef, slope: tl.constexpr):
-    """f − f(0) and 2c·(−df/dr²) of the profile f − f(0) = −t P(u), all functions of x = r²/c = −e:
+def profile(e, coef, slope: tl.constexpr, BASE: tl.constexpr):
+    """f − f₀ and 2c·(−df/dr²) of the profile f = top − t P(u), all functions of x = r²/c = −e:
 
-    w = (1 + x)^(−1/2), t = x w² = 1 − w², u = w − w₀.
-    ``coef`` = (w₀, low part of p₀, p₀, p₁, …).
+    w = (1 + x)^(−1/2), t = x w² = 1 − w², u = w − w₀, P(u) = p₀ + u P₁(u), f₀ = top − t₀ p₀.
+    ``coef`` = (w₀, t₀ if BASE is WIDE else 1 − t₀, low part of p₀, p₀, p₁, …).
+
+    In f − f₀ = −(t − t₀) p₀ − t u P₁(u) everything is as small as the values' spread, so that no
+    relative error is amplified by what they have in common.  t − t₀ keeps its accuracy in wide
+    kernels, x < 1, as x w² − t₀; in narrow ones as (1 − t₀) − w².
     """
     v = 1.0 - e
     w = tl.rsqrt(v)
-    # The unit's error is not a rounding: all pairs share it.  Its residual 1 − v w² is found
-    # exactly, and mends w² and w − w₀ (the latter before it is rounded to w's size).
+    # The unit's error is not a rounding: all pairs share it.  Its residual 1 − (1 + x) w² is found
+    # exactly where x < 1 (beyond, to rounding of v), and mends w² and w − w₀ (the latter before
+    # it is rounded to w's size).
     square = w * w
-    residual = tl.fma(-v, square, 1.0)
-    t = -e * tl.fma(square, residual, square)
+    if BASE == WIDE:
+        residual = tl.fma(e, square, 1.0 - square)
+        t = -e * square
+        from_centre = tl.fma(t, residual, tl.fma(-e, square, -coef[1]))
+        t = tl.fma(t, residual, t)
+    else:
+        residual = tl.fma(-v, square, 1.0)
+        square_mended = tl.fma(square, residual, square)
+        from_centre = coef[1] - square_mended
+        t = -e * square_mended
     residual = tl.fma(-v, tl.fma(w, w, -square), residual)
     u = (w - coef[0]) + (0.5 * w) * residual
-    degree: tl.constexpr = len(coef) - 3
-    p = tl.zeros_like(e) + coef[degree + 2]
+    degree: tl.constexpr = len(coef) - 4
+    p = tl.zeros_like(e) + coef[degree + 3]
     dp = tl.zeros_like(e)
     for step in tl.static_range(1, degree):
         if slope:
-            dp = dp * u + p
-        p = p * u + coef[degree + 2 - step]
+            dp = tl.fma(dp, u, p)
+        p = tl.fma(p, u, coef[degree + 3 - step])
     if slope:
-        dp = dp * u + p
-    tail = p * u + coef[1]
-    value = -tl.fma(t, coef[2], t * tail)
-    weight = (w * square) * (2.0 * w * (coef[2] + tail) - t * dp)
+        dp = tl.fma(dp, u, p)
+    tail = tl.fma(p, u, coef[2])
+    value = -tl.fma(from_centre, coef[3], t * tail)
+    weight = (w * square) * (2.0 * w * (coef[3] + tail) - t * dp)
     return value, weight
 
 
@@ -150,7 +163,7 @@ def contribution(
     elif KIND == MIXTURE:
         value, weight = mixture(e, table, terms, SLOPE, BASE, SPECIAL)
     else:
-        value, weight = profile(e, coef, SLOPE)
+        value, weight = profile(e, coef, SLOPE, BASE)
     return value, weight
 
 
