@@ -195,7 +195,8 @@ def _simulated(
     else:
         values = build()
     if size < n and statistic.name == "smmd":
-        values = values + (mean_of_smmd(kernel, null, n, d) - mean_of_smmd(kernel, null, size, d))
+        there, here = (mean_of_smmd(kernel, cast(Null, null), m, d) for m in (n, size))
+        values = values + (there - here)
     law = montecarlo.SimulatedNull(values)
     return Reference(law, "monte-carlo", f"{count} simulated samples", count, tuple(notes))
 

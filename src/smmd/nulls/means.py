@@ -9,13 +9,13 @@ import numpy as np
 from smmd import closed_form
 from smmd.kernels import Kernel
 from smmd.nulls.moments import null_mean
+from smmd.nulls.spectrum import Null
 
 
-def mean_of_smmd(kernel: Kernel, null: str, n: int, d: int) -> float:
+def mean_of_smmd(kernel: Kernel, null: Null, n: int, d: int) -> float:
     """E SMMD² under the null, (co)variances with n − 1; 0 where nothing is estimated."""
     if null == "standard":
         return 0.0
-    assert null in ("diagonal", "normal")
     # An adaptive width is fixed once the trace of the sample covariance is: see `for_kernel.py`.
     square = np.asarray(d * (n - 1) / n) if kernel.adaptive else None
     mixture = kernel.resolve(n, d, square)
