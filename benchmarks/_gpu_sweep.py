@@ -19,7 +19,7 @@ from torch import Tensor
 from benchmarks import _gpu_check, _gpu_timing
 from smmd.pairs import triton as pairs
 from smmd.pairs.triton import Tiles
-from smmd.pairs.triton_launch import direct_sums
+from smmd.pairs.triton_direct_sums import direct_sums
 
 
 @dataclass(frozen=True)

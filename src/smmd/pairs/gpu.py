@@ -106,21 +106,21 @@ def _stacked(x: Tensor) -> Tensor:
 class Statistic:
     """constant − 2 mean cross(‖z_i‖²) + mean pair(r²_ij) for samples of one shape, ready to run."""
 
-    def __init__(self, prepared: Any, shape: torch.Size, dtype: torch.dtype, device: torch.device):
-        from smmd.pairs import triton
-
-        self.prepared, self.shape = prepared, shape
-        self.small = triton.small(prepared, shape, dtype, device)
+    def __init__(self, ready: Any, device: torch.device, narrowed: bool) -> None:
+        self.ready, self.index, self.narrowed = ready, device.index, narrowed
 
     def __call__(self, z: Tensor, gradient: bool) -> tuple[Tensor, Tensor | None]:
         """The statistic of z in its type, and its gradient in float32."""
-        if self.small is not None:
-            return self.small(z if z.is_contiguous() else z.detach().contiguous(), gradient)
-        from smmd.pairs import triton
-
-        value, slope = triton.statistic(_stacked(z), self.prepared, gradient=gradient)
-        answer = value.reshape(self.shape[:-2])
-        return answer, None if slope is None else slope.view(self.shape)
+        if self.index is not None and self.index != torch.cuda.current_device():
+            with torch.cuda.device(self.index):
+                return self(z, gradient)
+        x = z if z.is_contiguous() else z.detach().contiguous()
+        found: tuple[Tensor, Tensor | None]
+        if not self.narrowed:
+            found = self.ready(x, gradient)
+            return found
+        value, slope = self.ready(x.detach().float(), gradient)
+        return value.to(z.dtype), slope
 
 
 @lru_cache(maxsize=4096)
@@ -135,4 +135,8 @@ def statistic(
         return None
     n, d = shape[-2:]
     prepared = triton.prepare(pair, cross, constant, n, d, device, unbiased=unbiased)
-    return None if prepared is None else Statistic(prepared, shape, dtype, device)
+    if prepared is None:
+        return None
+    narrowed = str(dtype) not in TYPES
+    ready = triton.ready(prepared, shape, torch.float32 if narrowed else dtype, device)
+    return Statistic(ready, device, narrowed)

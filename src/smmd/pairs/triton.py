@@ -1,10 +1,10 @@
 """Sums over pairs on NVIDIA GPUs: value and row gradient in one pass, memory linear in n.
 
-Small samples take one kernel that works on differences (``triton_direct``).  Large ones take
-four: a column mean, a split of the rows into exact float16 integers, the pairs (``triton_gram``)
-and the sum of the programs' float64 parts.  ``statistic`` adds the terms that need one evaluation
-a point (``triton_cross``) in the same launches.  Nothing here waits for the device, and no atomics
-are used: the same input gives the same bits.
+Small samples take one kernel (``triton_direct``).  Large ones take three: a split of the rows into
+exact float16 integers, the pairs (``triton_gram``) and the sum of the programs' float64 parts.
+``statistic`` adds the terms that need one evaluation a point (``triton_cross``) in the same
+launches.  Nothing here waits for the device, and no sum depends on the order in which programs
+end: the same input gives the same bits.
 
 The same source runs on a CPU in Triton's interpreter (``TRITON_INTERPRET=1``), for tests.
 """
@@ -21,10 +21,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smmd.pairs import triton_cross, triton_small
+from smmd.pairs import triton_cross, triton_direct_sums
 from smmd.pairs.profile import rational_profile, series_profile, short_number
-from smmd.pairs.triton_gram_sums import gram_sums
-from smmd.pairs.triton_launch import direct_sums, finished
+from smmd.pairs.triton_direct_sums import Small, direct_sums
+from smmd.pairs.triton_finish import Finish
+from smmd.pairs.triton_gram_sums import Gram
 from smmd.pairs.triton_math import EITHER, NARROW, WIDE, mixture_numbers
 from smmd.pairs.triton_plan import (
     Cross,
@@ -36,7 +37,7 @@ from smmd.pairs.triton_plan import (
 )
 from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
 
-__all__ = ["Tiles", "pair_sums", "prepare", "profile_sums", "radial_sums", "statistic"]
+__all__ = ["Tiles", "pair_sums", "prepare", "profile_sums", "radial_sums", "ready", "statistic"]
 
 #: exp of a larger offset leaves float32 no room for a sum.
 LARGEST_OFFSET = 78.0
@@ -166,7 +167,9 @@ def _sums(
         part, grad = direct_sums(rows, cols, kernel, row_start, gradient)
     else:
         chosen = tiles or choose_tiles(batches, m, n, d, gradient)
-        parts = gram_sums(rows, cols, kernel, row_start, symmetric, gradient, chosen)
+        half = symmetric and row_start == 0 and not gradient
+        gram = Gram(kernel, batches, m, n, d, symmetric, half, gradient, chosen)
+        parts = gram(rows, cols, row_start)
         assert parts.pairs is not None
         part, grad = parts.pairs, parts.pulls
         if grad is not None:
@@ -267,33 +270,57 @@ def prepare(
     return Statistic(kernel, Cross(kind, on_device, first, second))
 
 
-def small(
-    prepared: Statistic, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-) -> triton_small.Small | None:
-    """What gives the statistic of samples of this shape in one launch, if they are small enough."""
+def ready(
+    prepared: Statistic, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device,
+    tiles: Tiles | None = None,
+) -> Small | Large:  # fmt: skip
+    """What gives the statistic of contiguous samples (…, n, d) of this shape."""
     *batch, n, d = shape
     batches = math.prod(batch)
-    if prefers_direct(batches, n, n, d) and triton_small.fits(batches, n):
-        return triton_small.Small(*prepared, shape, dtype, device)
-    return None
+    if tiles is None and prefers_direct(batches, n, n, d) and triton_direct_sums.fits(batches, n):
+        return Small(*prepared, shape, dtype, device)
+    return Large(prepared, shape, dtype, tiles)
+
+
+class Large:
+    """A statistic of samples of one shape and type that takes several launches."""
+
+    def __init__(
+        self, prepared: Statistic, shape: tuple[int, ...], dtype: torch.dtype, tiles: Tiles | None
+    ) -> None:
+        *batch, n, d = shape
+        self.shape, self.stacked = shape, (math.prod(batch), n, d)
+        self.kernel, self.cross = prepared
+        self.direct = tiles is None and prefers_direct(*self.stacked[:2], n, d)
+        self.tiles, self.dtype = tiles, dtype
+        self.made: dict[bool, tuple[Gram | None, Finish]] = {}
+
+    def __call__(self, z: Tensor, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        """The statistic (…) of contiguous z in its type, and its gradient in float32."""
+        x = z.detach().view(self.stacked)
+        gram, finish = self.made.get(gradient) or self._make(gradient)
+        if gram is None:
+            part, slope = direct_sums(x, x, self.kernel, 0, gradient, self.cross)
+            value, _ = finish(Parts(None, None, part, None), x)
+        else:
+            value, slope = finish(gram(x, x, 0), x)
+        return value.view(self.shape[:-2]), None if slope is None else slope.view(self.shape)
+
+    def _make(self, gradient: bool) -> tuple[Gram | None, Finish]:
+        batches, n, d = self.stacked
+        gram = None
+        if not self.direct:
+            cut = self.tiles or choose_tiles(batches, n, n, d, gradient)
+            gram = Gram(
+                self.kernel, batches, n, n, d, True, not gradient, gradient, cut, self.cross
+            )
+        finish = Finish(self.cross, self.stacked, self.dtype, gradient and not self.direct)
+        self.made[gradient] = gram, finish
+        return gram, finish
 
 
 def statistic(
     z: Tensor, prepared: Statistic, *, gradient: bool = True, tiles: Tiles | None = None
 ) -> tuple[Tensor, Tensor | None]:
-    """The statistic of z (B, n, d) in the type of z, and its gradient in float32."""
-    kernel, cross = prepared
-    batches, n, d = z.shape
-    if _elsewhere(z.device):
-        with torch.cuda.device(z.device):
-            return statistic(z, prepared, gradient=gradient, tiles=tiles)
-    if tiles is None and prefers_direct(batches, n, n, d):
-        at_once = small(prepared, z.shape, z.dtype, z.device)
-        if at_once is not None:
-            return at_once(z, gradient)
-        part, grad = direct_sums(z, z, kernel, 0, gradient, cross)
-        value, _ = finished(Parts(None, None, part, None), z, cross, False)
-        return value, grad
-    chosen = tiles or choose_tiles(batches, n, n, d, gradient)
-    parts = gram_sums(z, z, kernel, 0, True, gradient, chosen, cross)
-    return finished(parts, z, cross, gradient)
+    """The statistic of contiguous z (…, n, d) in its type, and its gradient in float32."""
+    return ready(prepared, z.shape, z.dtype, z.device, tiles)(z, gradient)

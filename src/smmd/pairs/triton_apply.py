@@ -7,7 +7,7 @@ import os
 import triton
 import triton.language as tl
 
-from smmd.pairs.triton_math import GAUSSIAN, MIXTURE
+from smmd.pairs.triton_math import GAUSSIAN, MIXTURE, folded
 
 # The interpreter multiplies bfloat16 as if it were integers; widened there, it is the same product.
 _WIDEN = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"))
@@ -23,10 +23,12 @@ def rounded_dot(left, right, total):
 
 
 @triton.jit
-def factor_of(a, weight, at, factor_profile, KIND: tl.constexpr):
+def factor_of(a, offset, weight, base, at, factor_profile, KIND: tl.constexpr):
     """What all weights of the gradient share."""
     if KIND == GAUSSIAN:
-        precision = tl.load(a + at).to(tl.float64)
+        wide = tl.load(base + at).to(tl.float32) != 0.0
+        _, share = folded(tl.load(offset + at).to(tl.float64), wide)
+        precision = tl.load(a + at).to(tl.float64) * share
         return (2.0 * precision * tl.load(weight + at).to(tl.float64)).to(tl.float32)
     elif KIND == MIXTURE:
         return 1.0
@@ -41,7 +43,7 @@ def factor_of(a, weight, at, factor_profile, KIND: tl.constexpr):
     ]
 )  # fmt: skip
 def apply_weights(
-    weights, grad_weight, z, rows, centre, a, weight, factor_profile, out,
+    weights, grad_weight, z, rows, centre, a, offset, weight, base, factor_profile, out,
     m, n, first_row, strip, stride, batch_step, tiles, chunks, cuts, per_cut, splits,
     out_first, out_rows, out_step,
     KIND: tl.constexpr, PASSES: tl.constexpr, D: tl.constexpr, DZ: tl.constexpr,
@@ -88,7 +90,7 @@ def apply_weights(
     at_i = b * m + i.to(tl.int64)
     own = tl.load(rows + at_i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float32)
     own -= tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float32)[None, :]
-    factor = factor_of(a, weight, b * batch_step, factor_profile, KIND)
+    factor = factor_of(a, offset, weight, base, b * batch_step, factor_profile, KIND)
     g = (total - pull_weight[:, None] * own) * factor
     at_out = cut.to(tl.int64) * out_step + (b * out_rows + (i - out_first).to(tl.int64)) * D
     tl.store(out + at_out[:, None] + k[None, :], g, mask=live)

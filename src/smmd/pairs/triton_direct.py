@@ -17,6 +17,7 @@ from smmd.pairs.triton_math import (
     GAUSSIAN,
     MIXTURE,
     contribution,
+    folded,
     two_floats,
 )
 
@@ -53,7 +54,6 @@ def direct(
     second,
     KIND: tl.constexpr,
     BASE: tl.constexpr,
-    SPECIAL: tl.constexpr,
     CROSS: tl.constexpr,
     FINISH: tl.constexpr,
     LIMIT: tl.constexpr,  # of the answer's type
@@ -87,9 +87,9 @@ def direct(
     offset_low = 0.0
     if KIND == GAUSSIAN:
         precision = tl.load(a + b_kernel).to(tl.float64)
-        shift = tl.load(offset + b_kernel).to(tl.float64)
-        scale = tl.load(weight + b_kernel).to(tl.float64)
         wide = tl.load(base + b_kernel).to(tl.float32) != 0.0
+        shift, share = folded(tl.load(offset + b_kernel).to(tl.float64), wide)
+        scale = tl.load(weight + b_kernel).to(tl.float64) * share
         factor = (2.0 * precision * scale).to(tl.float32)
         ratio = -0.5 * precision
         ratio_high, ratio_low = two_floats(tl.where(wide, ratio, ratio * _LOG2E))
@@ -139,7 +139,7 @@ def direct(
             e = r2
         else:
             e = tl.fma(r2, -inverse_c_high, r2 * -inverse_c_low)
-        value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, SPECIAL, GRAD)
+        value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, GRAD)
         other = live_i[:, None] & live_j[None, :] & (i[:, None] + row_start != j[None, :])
         total += tl.where(other, value, 0.0)
         if GRAD:

@@ -19,6 +19,7 @@ from smmd.pairs.triton_math import (
     GAUSSIAN,
     MIXTURE,
     contribution,
+    folded,
 )
 
 #: What becomes of a pair's weight in the gradient.
@@ -103,8 +104,8 @@ def _leading(x):
 def _column_tile(
     tile, x, y, side, z, n, diagonal, live_i, norm, step, x_one, x_two,
     top, wide, table, terms, coef, pull, pull_weight, stride,
-    MASKED: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, SPECIAL: tl.constexpr,
-    GRAD: tl.constexpr, PASSES: tl.constexpr,
+    MASKED: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, GRAD: tl.constexpr,
+    PASSES: tl.constexpr,
     DP: tl.constexpr, DZ: tl.constexpr, DG: tl.constexpr, BK: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -120,7 +121,7 @@ def _column_tile(
     inner = tl.fma(minor, 0.00048828125, major) * step[:, None]
     e = inner * other_step[None, :] + (norm[:, None] + other_norm[None, :])
     e = tl.minimum(e, top, propagate_nan=tl.PropagateNan.ALL)  # rounding must not exceed r = 0
-    value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, SPECIAL, GRAD != NONE)
+    value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, GRAD != NONE)
     if MASKED:
         keep = live_j[None, :] & (diagonal[:, None] != tile * BN + j[None, :])
         value = tl.where(keep, value, 0.0)
@@ -166,8 +167,8 @@ def gram(
     m, n, all_rows, row_start, first_row, strip, stride, terms, batch_step,
     tiles, splits, tiles_per_split, part_row, part_rows,
     x_side_step, y_side_step,
-    KIND: tl.constexpr, BASE: tl.constexpr, SPECIAL: tl.constexpr, GRAD: tl.constexpr,
-    HALF: tl.constexpr, PASSES: tl.constexpr,
+    KIND: tl.constexpr, BASE: tl.constexpr, GRAD: tl.constexpr, HALF: tl.constexpr,
+    PASSES: tl.constexpr,
     D: tl.constexpr, DP: tl.constexpr, DZ: tl.constexpr, DG: tl.constexpr, BK: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -194,7 +195,8 @@ def gram(
     if KIND == GAUSSIAN:
         scale = tl.load(weight + b_kernel).to(tl.float64)
         wide = tl.load(base + b_kernel).to(tl.float32) != 0.0
-        shift = tl.load(offset + b_kernel).to(tl.float64)
+        shift, share = folded(tl.load(offset + b_kernel).to(tl.float64), wide)
+        scale *= share
         top = tl.where(wide, shift, shift * _LOG2E).to(tl.float32)
     elif KIND == MIXTURE:
         table += b_kernel * terms * COLUMNS
@@ -262,7 +264,7 @@ def gram(
         sums, pull, pull_weight = _column_tile(
             tile, x, y, side, z, n, i, live_i, norm, step, x_one, x_two,
             top, wide, table, terms, coef, pull, pull_weight, stride,
-            False, KIND, BASE, SPECIAL, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
+            False, KIND, BASE, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
         )  # fmt: skip
         total += sums
         side = side_ahead
@@ -278,7 +280,7 @@ def gram(
         sums, pull, pull_weight = _column_tile(
             tile, x, y, side, z, n, i + row_start, live_i, norm, step, x_one, x_two,
             top, wide, table, terms, coef, pull, pull_weight, stride,
-            True, KIND, BASE, SPECIAL, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
+            True, KIND, BASE, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
         )  # fmt: skip
         if HALF:
             sums = tl.where(t < on_diagonal, sums, sums + sums)
@@ -287,7 +289,7 @@ def gram(
     at_part = b * part_rows + part_row + cut * tiles + tile_i
     tl.store(part + at_part, tl.sum(tl.where(live_i, total, 0.0), 0) * scale)
     if GRAD == FUSED:
-        factor = factor_of(a, weight, b_kernel, factor_profile, KIND)
+        factor = factor_of(a, offset, weight, base, b_kernel, factor_profile, KIND)
         if DZ == 8:
             pull = tl.sum(tl.reshape(pull, (BM, 2, 8)), 1)
         k = tl.arange(0, 8 if DZ == 8 else DG)

@@ -9,18 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from smmd.pairs.triton_cross import finish
-from smmd.pairs.triton_direct import direct
 from smmd.pairs.triton_math import COLUMNS, GAUSSIAN, MIXTURE, PROFILE, mixture_table
-from smmd.pairs.triton_plan import (
-    MOST_DIFFERENCES,
-    NO_CROSS,
-    Cross,
-    Kernel,
-    Parts,
-    from_special_unit,
-    power_of_two,
-)
+from smmd.pairs.triton_plan import Kernel, power_of_two
 
 KINDS = {"gaussian": GAUSSIAN.value, "mixture": MIXTURE.value, "profile": PROFILE.value}
 
@@ -30,13 +20,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET", "0") not in ("", "0")
 _compiled: dict[tuple[Any, ...], Any] = {}
 
 
-def launch(
-    kernel: Any,
-    programs: int,
-    traits: tuple[Any, ...],
-    arguments: tuple[Any, ...],
-    **constants: Any,
-) -> None:
+class Bound:
     """``kernel[(programs,)](*arguments, **constants)``, fast from the second time on.
 
     Triton looks at every argument of every launch anew, which takes longer than small samples do.
@@ -44,25 +28,41 @@ def launch(
     terms; all else the caller made itself) and the constants: if these were met before, the
     compiled kernel is called at once.
     """
-    key = (kernel.__name__, traits, *constants.values())
-    ready = _compiled.get(key)
-    if ready is not None:
-        ready[(programs, 1, 1)](*arguments, *list(constants.values())[:-_OPTIONS])
-        return
-    made = first(kernel, programs, arguments, constants)
-    if not INTERPRETED:
-        _compiled[key] = made
+
+    def __init__(
+        self, kernel: Any, programs: int, num_warps: int = 4, num_stages: int = 3, **constants: Any
+    ) -> None:
+        self.kernel, self.programs = kernel, programs
+        self.options = {"num_warps": num_warps, "num_stages": num_stages}
+        self.constants, self.values = constants, tuple(constants.values())
+        self.ready: dict[Any, Any] = {}
+
+    def __call__(self, traits: Any, arguments: tuple[Any, ...]) -> None:
+        run = self.ready.get(traits)
+        if run is not None:
+            run(*arguments, *self.values)
+            return
+        key = (self.kernel.__name__, traits, *self.values, *self.options.values())
+        made = _compiled.get(key)
+        if made is None:
+            made = first(self.kernel, self.programs, arguments, self.constants | self.options)
+        else:
+            made[(self.programs, 1, 1)](*arguments, *self.values)
+        if not INTERPRETED:
+            _compiled[key] = made
+            self.ready[traits] = made[(self.programs, 1, 1)]
 
 
-def first(
-    kernel: Any, programs: int, arguments: tuple[Any, ...], constants: dict[str, Any]
-) -> Any:
+def launch(
+    kernel: Any, programs: int, traits: Any, arguments: tuple[Any, ...], **constants: Any
+) -> None:
+    """Once, what ``Bound`` does again and again."""
+    Bound(kernel, programs, **constants)(traits, arguments)
+
+
+def first(kernel: Any, programs: int, arguments: tuple[Any, ...], constants: dict[str, Any]) -> Any:
     """Compile and launch; the compiled kernel."""
     return kernel[(programs,)](*arguments, **constants)
-
-
-#: ``num_warps`` and ``num_stages`` come last among the constants.
-_OPTIONS = 2
 
 
 def traits_of(x: Tensor, kernel: Kernel | None = None) -> tuple[Any, ...]:
@@ -98,129 +98,7 @@ def table_of(kernel: Kernel, relative: bool) -> Tensor | None:
     return table
 
 
-def direct_sums(
-    rows: Tensor,
-    cols: Tensor,
-    kernel: Kernel,
-    row_start: int,
-    gradient: bool,
-    cross: Cross = NO_CROSS,
-    block: int = 16,
-    warps: int = 4,
-) -> tuple[Tensor, Tensor | None]:
-    """The programs' float64 sums (B, parts); the gradient (with ``cross`` of the statistic)."""
-    batches, m, d = rows.shape
-    n = cols.shape[1]
-    tiles = -(-m // block)
-    part = torch.empty((batches, tiles), dtype=torch.float64, device=rows.device)
-    grad = None
-    if gradient:
-        grad = torch.empty(rows.shape, dtype=torch.float32, device=rows.device)
-    arguments = (
-        rows,
-        cols,
-        kernel.a,
-        kernel.offset,
-        kernel.weight,
-        kernel.base,
-        table_of(kernel, False),
-        kernel.coef,
-        *kernel.inverse_c,
-        cross.numbers,
-        part,
-        None,
-        None,
-        grad,
-        m,
-        n,
-        row_start,
-        kernel.terms,
-        kernel.batch_step,
-        tiles,
-        cross.first,
-        cross.second,
-    )
-    constants, options = direct_constants(kernel, cross, None, gradient, n, d, block, warps)
-    traits = (*traits_of(rows, kernel), *traits_of(cols))
-    launch(direct, batches * tiles, traits, arguments, **constants, **options)
-    return part, grad
-
-
-def direct_constants(
-    kernel: Kernel,
-    cross: Cross,
-    finish: torch.dtype | None,
-    gradient: bool,
-    n: int,
-    d: int,
-    block: int,
-    warps: int = 4,
-) -> tuple[dict[str, Any], dict[str, int]]:
-    """What ``direct`` is compiled for; ``finish`` is the answer's type if it is to give one."""
-    constants = {
-        "KIND": KINDS[kernel.kind],
-        "BASE": kernel.bases,
-        "SPECIAL": from_special_unit(n),
-        "CROSS": cross.kind,
-        "FINISH": finish is not None,
-        "LIMIT": 0.0 if finish is None else largest(finish),
-        "GRAD": gradient,
-        "PRODUCTS": d > MOST_DIFFERENCES,
-        "D": d,
-        "DP": max(16, power_of_two(d)),
-        "BM": block,
-        "BN": min(64 if n <= 64 else 128, 4096 // block),  # more would not fit the registers
-    }
-    return constants, {"num_warps": warps, "num_stages": 3}
-
-
 @lru_cache(maxsize=8)
 def largest(dtype: torch.dtype) -> float:
     """The largest number of a type."""
     return float(torch.finfo(dtype).max)
-
-
-def finished(parts: Parts, z: Tensor, cross: Cross, gradient: bool) -> tuple[Tensor, Tensor | None]:
-    """The statistic in the type of z, and its gradient in float32."""
-    batches, n, d = z.shape
-    value = torch.empty(batches, dtype=z.dtype, device=z.device)
-    grad, tiles, width, block, splits = None, 1, 1, 1, 0
-    if gradient:
-        assert parts.pulls is not None
-        if parts.pulls.shape[0] == 1:
-            grad = parts.pulls[0]  # in place
-        else:
-            grad = torch.empty(z.shape, dtype=torch.float32, device=z.device)
-        width = power_of_two(d)
-        block = max(1, 2048 // width)
-        tiles, splits = -(-n // block), parts.pulls.shape[0]
-    arguments = (
-        parts.pairs,
-        parts.cross,
-        parts.pulls,
-        parts.cross_slope,
-        z,
-        cross.numbers,
-        value,
-        grad,
-        0 if parts.pairs is None else parts.pairs.shape[1],
-        0 if parts.cross is None else parts.cross.shape[1],
-        n,
-        batches * n,
-        tiles,
-        splits,
-    )
-    launch(
-        finish,
-        batches * tiles,
-        traits_of(z),
-        arguments,
-        LIMIT=largest(z.dtype),
-        GRAD=gradient,
-        D=d,
-        DP=width,
-        BR=block,
-        num_warps=4,
-        num_stages=3,
-    )
-    return value, grad

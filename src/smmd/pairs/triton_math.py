@@ -14,6 +14,8 @@ import numpy as np
 import triton
 import triton.language as tl
 
+from smmd.pairs.triton_cross import exponential64
+
 #: How a pair's exponent ``e`` becomes its value.
 GAUSSIAN = tl.constexpr(0)  # e holds scale and offset: 2^e, or e^e - 1 for a wide kernel
 MIXTURE = tl.constexpr(1)  # Σ_q over a table of (ratio, offset, weight, slope, base)
@@ -23,6 +25,12 @@ PROFILE = tl.constexpr(2)  # e = -r²/c: a polynomial in (1 + r²/c)^(-1/2)
 NARROW = tl.constexpr(0)
 WIDE = tl.constexpr(1)
 EITHER = tl.constexpr(2)
+
+#: On an H200 the special-function unit's 2^x is 5.0·10⁻⁸ too small on average over each octave
+#: below x = −1 (and 3.4·10⁻⁸ too large above x = 1): what sums of it are multiplied by.
+MENDED = tl.constexpr(1.00000005)
+#: Offsets beyond this stay in the exponent (``folded``).
+FOLDED = tl.constexpr(40.0)
 
 #: float32 numbers in one row of a mixture's table.
 COLUMNS = tl.constexpr(8)
@@ -50,30 +58,22 @@ def expm1(t):
 
 
 @triton.jit
-def exp2(t, SPECIAL: tl.constexpr):
-    """2^t for t < 126, by the special-function unit or, without its mean error, by a polynomial.
+def folded(offset, wide):
+    """An offset, and the factor of sums that stands for what was taken out of it.
 
-    The unit's error has a mean of some 4·10⁻⁸; here it is 10⁻⁹, at ten more instructions a pair.
+    Taken out of the exponent it leaves 2^x with x ≤ 0, where the special-function unit's mean
+    error is known and mended; an offset too large for that stays.
     """
-    if SPECIAL:
-        power = tl.exp2(t)
-    else:
-        t = tl.maximum(t, -125.0, propagate_nan=tl.PropagateNan.ALL)
-        k = (t + _ROUND) - _ROUND
-        f = t - k
-        p = 0.0096184369176626 + f * (0.0013398875016719 + f * 0.0001535336050437)
-        p = 1.0 + f * (
-            0.6931471824645996 + f * (0.2402264773845673 + f * (0.055503323674202 + f * p))
-        )
-        power = p * ((k.to(tl.int32) + 127) << 23).to(tl.float32, bitcast=True)
-    return power
+    taken = (tl.abs(offset) <= FOLDED) & (wide == 0)
+    factor, _ = exponential64(tl.where(taken, offset, 0.0))
+    return tl.where(taken, 0.0, offset), tl.where(taken, factor * MENDED, 1.0)
 
 
 @triton.jit
-def exponential(t, wide, BASE: tl.constexpr, SPECIAL: tl.constexpr):
+def exponential(t, wide, BASE: tl.constexpr):
     """exp(t) − base and exp(t), where t is in units of log 2 unless the base is 1."""
     if BASE == NARROW:
-        k = exp2(t, SPECIAL)
+        k = tl.exp2(t)
         v = k
     elif BASE == WIDE:
         v = expm1(t)
@@ -83,13 +83,13 @@ def exponential(t, wide, BASE: tl.constexpr, SPECIAL: tl.constexpr):
             v = expm1(t)
             k = v + 1.0
         else:
-            v = exp2(t, SPECIAL)
+            v = tl.exp2(t)
             k = v
     return v, k
 
 
 @triton.jit
-def mixture(e, table, terms, slope: tl.constexpr, BASE: tl.constexpr, SPECIAL: tl.constexpr):
+def mixture(e, table, terms, slope: tl.constexpr, BASE: tl.constexpr):
     """Σ_q weight_q (exp(ratio_q e + offset_q) − base_q) and Σ_q slope_q exp(ratio_q e + offset_q).
 
     Each constant that all pairs share comes as the sum of two floats.
@@ -101,7 +101,7 @@ def mixture(e, table, terms, slope: tl.constexpr, BASE: tl.constexpr, SPECIAL: t
         # The small part goes in before the large one is rounded, which else would swallow it.
         low = tl.fma(e, tl.load(row + 1), tl.load(row + 3))
         t = tl.fma(e, tl.load(row), low) + tl.load(row + 2)
-        v, k = exponential(t, tl.load(row + 7) != 0.0, BASE, SPECIAL)
+        v, k = exponential(t, tl.load(row + 7) != 0.0, BASE)
         value += tl.fma(v, tl.load(row + 4), v * tl.load(row + 5))
         if slope:
             weight += k * tl.load(row + 6)
@@ -154,14 +154,13 @@ def profile(e, coef, slope: tl.constexpr, BASE: tl.constexpr):
 
 @triton.jit
 def contribution(
-    e, wide, table, terms, coef,
-    KIND: tl.constexpr, BASE: tl.constexpr, SPECIAL: tl.constexpr, SLOPE: tl.constexpr,
-):  # fmt: skip
+    e, wide, table, terms, coef, KIND: tl.constexpr, BASE: tl.constexpr, SLOPE: tl.constexpr
+):
     """A pair's value and the weight of its difference vector in the gradient (up to a factor)."""
     if KIND == GAUSSIAN:
-        value, weight = exponential(e, wide, BASE, SPECIAL)
+        value, weight = exponential(e, wide, BASE)
     elif KIND == MIXTURE:
-        value, weight = mixture(e, table, terms, SLOPE, BASE, SPECIAL)
+        value, weight = mixture(e, table, terms, SLOPE, BASE)
     else:
         value, weight = profile(e, coef, SLOPE, BASE)
     return value, weight
@@ -185,6 +184,8 @@ def mixture_table(a, offset, weight, base, table, terms, RELATIVE: tl.constexpr,
     offset = tl.load(offset + at, mask=live, other=0.0).to(tl.float64)
     weight = tl.load(weight + at, mask=live, other=0.0).to(tl.float64)
     base = tl.load(base + at, mask=live, other=0.0).to(tl.float32)
+    offset, share = folded(offset, base != 0.0)
+    weight *= share
     if RELATIVE:
         ratio = a / tl.max(a, 0)
     else:
@@ -215,6 +216,8 @@ def mixture_numbers(
     rows = []
     for aq, oq, wq, bq in zip(a, offset, weight, base, strict=True):
         unit = 1.0 if bq else math.log2(math.e)
+        if not bq and abs(oq) <= FOLDED.value:
+            oq, wq = 0.0, wq * math.exp(oq) * MENDED.value
         ratio = aq / max(a) if relative else -0.5 * aq
         numbers = (v for x in (ratio * unit, oq * unit, wq) for v in _two_floats(x))
         rows.extend([*numbers, 2.0 * aq * wq, float(bq)])

@@ -72,22 +72,12 @@ MOST_DIFFERENCES = 32
 def prefers_direct(batches: int, m: int, n: int, d: int) -> bool:
     """Whether one kernel (``triton_direct``) beats four on matrix units (``triton_gram``).
 
-    It saves three launches.  Summing squared differences it spends about 3d + 10 instructions on a pair
-    where the other spends 10; and one program goes through all n·d numbers.
+    It saves three launches.  Summing squared differences it spends about 3d + 10 instructions on
+    a pair where the other spends 10; and one program goes through all n·d numbers.
     """
     if d > MOST_DIFFERENCES:
         return d <= 64 and n * d <= 70_000 and (n <= 512 or batches * m * n < 5e6)
     return n * d <= 25_000 and (n <= 1024 or batches * m * n * (3 * d + 10) < 1e9)
-
-
-#: From here on the mean error of the special-function unit's 2^x would show in SMMD², up to where
-#: sums take longer than launching, and exactness would cost time.
-FEW, MANY = 512, 4096
-
-
-def from_special_unit(n: int) -> bool:
-    """Whether 2^x comes from the special-function unit (``triton_math.exp2``)."""
-    return not FEW < n <= MANY
 
 
 #: Programs of one wave: the multiprocessors of an H100 or H200, each of which holds one.

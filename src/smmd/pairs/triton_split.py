@@ -12,9 +12,32 @@ import triton
 import triton.language as tl
 
 from smmd.pairs.triton_cross import ABSENT, HEADER, cross_terms
-from smmd.pairs.triton_math import _LOG2E, GAUSSIAN, MIXTURE
+from smmd.pairs.triton_math import _LOG2E, GAUSSIAN, MIXTURE, folded
 
 _ROUND64 = tl.constexpr(6755399441055744.0)  # 1.5 · 2^52: rounds a float64 to an integer
+
+
+@triton.jit
+def _middle(x, count, k, D: tl.constexpr):
+    """A point amidst the rows, as float32: in each coordinate the median of five of them.
+
+    Any point will do that is not far off.  The mean would take a launch more, and an outlier more
+    to heart.
+    """
+    a = _row(x, count, 1, k, D)
+    b = _row(x, count, 3, k, D)
+    c = _row(x, count, 5, k, D)
+    d = _row(x, count, 7, k, D)
+    low = tl.maximum(tl.minimum(a, b), tl.minimum(c, d))
+    high = tl.minimum(tl.maximum(a, b), tl.maximum(c, d))
+    fifth = _row(x, count, 9, k, D)
+    return tl.maximum(tl.minimum(low, high), tl.minimum(tl.maximum(low, high), fifth))
+
+
+@triton.jit
+def _row(x, count, tenths, k, D: tl.constexpr):
+    at = (tl.cast(count, tl.int64) * tenths) // 10
+    return tl.load(x + at * D + k, mask=k < D, other=0.0).to(tl.float32)
 
 
 @triton.jit(do_not_specialize=["count", "terms", "batch_step", "tiles", "first", "second"])
@@ -42,6 +65,7 @@ def split(
     KIND: tl.constexpr,
     CROSS: tl.constexpr,
     GRAD: tl.constexpr,
+    GIVEN: tl.constexpr,  # the centre is given, else it is found and written
     D: tl.constexpr,
     DP: tl.constexpr,  # stored width of h and of l
     DZ: tl.constexpr,  # stored width of each half of z
@@ -64,9 +88,9 @@ def split(
     if KIND == GAUSSIAN:
         wide = tl.load(base + b * batch_step).to(tl.float32) != 0.0
         precision = tl.load(a + b * batch_step).to(tl.float64)
-        half_offset = 0.5 * tl.load(offset + b * batch_step).to(tl.float64)
+        kept, _ = folded(tl.load(offset + b * batch_step).to(tl.float64), wide)
         unit = tl.where(wide, precision, precision * _LOG2E)
-        shift += tl.where(wide, half_offset, half_offset * _LOG2E)
+        shift += 0.5 * tl.where(wide, kept, kept * _LOG2E)
     elif KIND == MIXTURE:
         q = tl.arange(0, QP)
         each = tl.load(a + b * batch_step * terms + q, mask=q < terms, other=0.0)
@@ -83,8 +107,13 @@ def split(
         tl.store(cross_part + program, share * tl.sum(tl.where(live, value, 0.0), 0))
         if GRAD:
             tl.store(cross_slope + at, (2.0 * share * slope).to(tl.float32), mask=live)
-    middle = tl.load(centre + b * D + k, mask=k < D, other=0.0).to(tl.float64)
-    entry = tl.where(mask, entry - middle[None, :], 0.0)
+    if GIVEN:
+        middle = tl.load(centre + b * D + k, mask=k < D, other=0.0)
+    else:
+        middle = _middle(x + b * count * D, count, k, D)
+        if program % tiles == 0:
+            tl.store(centre + b * D + k, middle, mask=k < D)
+    entry = tl.where(mask, entry - middle.to(tl.float64)[None, :], 0.0)
     scaled = entry * tl.sqrt(unit)
 
     # the power of two at or below the row's largest entry, over 1024

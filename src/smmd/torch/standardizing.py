@@ -83,11 +83,11 @@ def _computed(rows: Tensor, layer: Any) -> tuple[Tensor, ...]:
 
 def _has_kernels(rows: Tensor) -> bool:
     return (
-        rows.dtype == torch.float32
+        rows.dtype is torch.float32
         and rows.ndim == 2
         and rows.shape[0] <= _MOST_ROWS
         and gpu.serves(rows)
-        and (rows.device.type != "cuda" or rows.device.index == torch.cuda.current_device())
+        and (not rows.is_cuda or rows.device.index == torch.cuda.current_device())
     )
 
 
@@ -100,9 +100,9 @@ def _launched(rows: Tensor, layer: Any) -> tuple[Tensor, ...] | None:
 
     running = None
     if layer.tracks():
-        at = layer.running_mean
-        if layer.momentum is None or at.dtype != torch.float32 or at.device != rows.device:
+        mean = layer.running_mean
+        if layer.momentum is None or mean.dtype != torch.float32 or mean.device != rows.device:
             return None
-        buffers = layer.running_mean, layer.running_var, layer.num_batches_tracked
+        buffers = mean, layer.running_var, layer.num_batches_tracked
         running = kernels.Running(*buffers, float(layer.momentum))
-    return kernels.forward(rows.detach().contiguous(), layer.eps, running)
+    return kernels.forward(rows.contiguous(), layer.eps, running)

@@ -7,14 +7,15 @@ A program has a few columns and goes through all rows, twice to know them and on
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from smmd.pairs.triton_launch import launch, traits_of
+from smmd.pairs.triton_launch import Bound, traits_of
 
 #: Columns of a program (a sector of memory), and rows that it has at once.
 _COLUMNS, _ROWS = 8, 256
@@ -101,19 +102,26 @@ def standardize_rows_backward(on_out, x, kept, slope, n, d, BR: tl.constexpr, BC
         tl.store(slope + at, (g - level - centred * along) * root, mask=there)
 
 
+@lru_cache(maxsize=256)
+def _forward(d: int, tracked: bool) -> Bound:
+    return Bound(standardize_rows, -(-d // _COLUMNS), 8, 2, TRACK=tracked, BR=_ROWS, BC=_COLUMNS)
+
+
+@lru_cache(maxsize=256)
+def _backward(d: int) -> Bound:
+    return Bound(standardize_rows_backward, -(-d // _COLUMNS), 8, 2, BR=_ROWS, BC=_COLUMNS)
+
+
 def forward(rows: Tensor, floor: float, running: Running | None) -> tuple[Tensor, Tensor]:
     """The standardized rows (n, d), and what ``backward`` wants to know."""
     n, d = rows.shape
     out, kept = torch.empty_like(rows), rows.new_empty((4, d))
     mean, var, count, momentum = running or (None, None, None, 0.0)
-    constants: dict[str, Any] = {"TRACK": running is not None, "BR": _ROWS, "BC": _COLUMNS}
-    launch(
-        standardize_rows,
-        -(-d // _COLUMNS),
-        (*traits_of(rows), *_traits(running)),
-        (rows, out, kept, mean, var, count, n, d, floor, momentum),
-        **constants, num_warps=8, num_stages=2,
-    )  # fmt: skip
+    traits = traits_of(rows)
+    if running is not None:
+        traits += (mean.data_ptr() % 16, var.data_ptr() % 16, count.data_ptr() % 16)  # type: ignore[union-attr]
+    arguments = (rows, out, kept, mean, var, count, n, d, floor, momentum)
+    _forward(d, running is not None)(traits, arguments)
     return out, kept
 
 
@@ -121,15 +129,5 @@ def backward(on_out: Tensor, rows: Tensor, kept: Tensor) -> Tensor:
     """The gradient in the rows."""
     n, d = rows.shape
     slope = torch.empty_like(rows)
-    launch(
-        standardize_rows_backward,
-        -(-d // _COLUMNS),
-        (*traits_of(on_out), *traits_of(rows)),
-        (on_out, rows, kept, slope, n, d),
-        BR=_ROWS, BC=_COLUMNS, num_warps=8, num_stages=2,
-    )  # fmt: skip
+    _backward(d)((traits_of(on_out), traits_of(rows)), (on_out, rows, kept, slope, n, d))
     return slope
-
-
-def _traits(running: Running | None) -> tuple[bool, ...]:
-    return () if running is None else tuple(v.data_ptr() % 16 == 0 for v in running[:3])
