@@ -58,7 +58,8 @@ def raw_moment(
 ) -> float:
     """E (MMD^2 - constant)^order, order 1 to 3, where MMD^2 - constant is the random part.
 
-    The constant is c0 for MMD^2_u; for MMD^2_b it is c0 + 1/n, the diagonal of the pair sum.
+    ``gamma2`` and ``weights`` are a mixture's if they are tuples. The constant is c0 (its mean)
+    for MMD^2_u; for MMD^2_b it is c0 + 1/n, the diagonal of the pair sum.
     ``stretch`` multiplies every squared length of the normalized points: n/(n-1) turns the n-1
     (co)variance into the 1/n one of published tests.
     """
@@ -87,12 +88,14 @@ def raw_moment(
     q = np.where(q > 1e-13 * q[:, :1], q, 0.0)
     # Many coincidences, and factors in another order, have the same eigenvalues up to rounding.
     with np.errstate(divide="ignore"):
-        same = np.unique(np.log(q).round(12), axis=0, return_index=True, return_inverse=True)
-    share = np.bincount(same[2].ravel(), weights=np.concatenate(shares))
+        _, first, group = np.unique(
+            np.log(q).round(12), axis=0, return_index=True, return_inverse=True
+        )
+    share = np.bincount(group.ravel(), weights=np.concatenate(shares))
     if null == "standard":
-        values = np.exp(-0.5 * d * np.log1p(q[same[1]]).sum(axis=1))
+        values = np.exp(-0.5 * d * np.log1p(q[first]).sum(axis=1))
     else:
-        values = exponential_of_frame(null, n - 1, d, q[same[1]])
+        values = exponential_of_frame(null, n - 1, d, q[first])
     return float(share @ values)
 
 
