@@ -1,5 +1,7 @@
 """The fused step's Triton kernels against what they stand for; run by ``test_fused``."""
 
+import functools
+
 import torch
 
 from smmd.pairs import plan
@@ -46,7 +48,7 @@ def mask(rows, channels, relu, dtype, parts):
     return run
 
 
-def convolution(images, weight, stride, zeros, act, wanted=True, dtype=torch.float32):
+def convolution(images, weight, how, wanted=True, below=False, dtype=torch.float32):
     """Output, gradients, and parts' sums, with channels last."""
 
     def last(*shape, generator):
@@ -55,14 +57,16 @@ def convolution(images, weight, stride, zeros, act, wanted=True, dtype=torch.flo
     def run(generator):
         x, kernel = (last(*shape, generator=generator) for shape in (images, weight))
         x, shift = x.to(dtype), torch.randn(len(kernel), generator=generator)
-        how = kernels.Convolution(stride, kernels.Zeros(*zeros), act)
         y = kernels.convolve(x, kernel, shift, how, dtype)
         g = last(*y.shape, generator=generator).to(dtype)
         on_weight = torch.full((5, kernel.numel()), 7.0)
         on_weight = on_weight.as_strided((5, *weight), (kernel.numel(), *kernel.stride()))
-        on_bias = torch.full((5, len(kernel)), 7.0)
-        on_x = kernels.convolve_back(g, y, x, kernel, how, on_weight, on_bias, wanted)
-        return [y, on_weight.sum(0), on_bias.sum(0), *([on_x] if wanted else [])]
+        on_bias, on_below = (torch.full((5, size), 7.0) for size in weight[:2])
+        on_x = kernels.convolve_back(
+            g, y, x, kernel, how, on_weight, on_bias, on_below if below else None, wanted
+        )
+        sums = [parts.sum(0) for parts in (on_weight, on_bias, on_below)]
+        return [y, *sums, *([on_x] if wanted else [])]
 
     return run
 
@@ -91,15 +95,24 @@ for shape in ((1, 1), (700, 1), (9000, 3), (300, 64), (100, 130)):
         for dtype in (torch.float32, torch.bfloat16):
             for parts in (1, 70):
                 close(mask(*shape, relu, dtype, parts), rtol=1e-5, atol=1e-4)
+NONE = kernels.Zeros(0, 0, 0, 0)
+some = kernels.Zeros(2, 1, 0, 3)
+few_in, few_out = (functools.partial(kernels.Convolution, few) for few in ("in", "out"))
 for given in (
-    ((3, 1, 8, 6), (1, 1, 2, 2), (1, 1), (0, 1, 0, 1), "relu", False),
-    ((20, 1, 8, 8), (64, 1, 2, 2), (2, 2), (0, 0, 0, 0), "relu"),
-    ((2, 3, 9, 7), (5, 3, 2, 2), (2, 2), (0, 0, 0, 0), ""),
-    ((2, 2, 7, 7), (70, 2, 3, 2), (2, 1), (2, 1, 0, 3), "sigmoid", False),
+    ((3, 1, 8, 6), (1, 1, 2, 2), few_in((1, 1), kernels.Zeros(0, 1, 0, 1), "relu"), False),
+    ((20, 1, 8, 8), (64, 1, 2, 2), few_in((2, 2), NONE, "relu")),
+    ((2, 3, 9, 7), (5, 3, 2, 2), few_in((2, 2), NONE, "")),
+    ((2, 2, 7, 7), (70, 2, 3, 2), few_in((2, 1), some, "sigmoid"), False),
+    ((20, 64, 9, 9), (1, 64, 2, 2), few_out((1, 1), NONE, "sigmoid"), True, True),
+    ((2, 70, 9, 7), (3, 70, 1, 3), few_out((1, 1), NONE, "relu")),
+    ((2, 3, 5, 6), (2, 3, 3, 2), few_out((1, 1), NONE, ""), False),
 ):
     close(convolution(*given), rtol=1e-5, atol=1e-4)
-narrow = ((2, 3, 8, 8), (5, 3, 2, 2), (2, 2), (0, 0, 0, 0), "relu", True, torch.bfloat16)
-close(convolution(*narrow), rtol=2**-7, atol=1e-4)
+for given in (
+    ((2, 3, 8, 8), (5, 3, 2, 2), few_in((2, 2), NONE, "relu"), True, False, torch.bfloat16),
+    ((2, 64, 9, 9), (3, 64, 2, 2), few_out((1, 1), NONE, ""), True, True, torch.bfloat16),
+):
+    close(convolution(*given), rtol=2**-7, atol=1e-3)
 for n in (1, 1024, 5000):
     close(adam(n, False), rtol=1e-5, atol=1e-6)
     close(adam(n, True), rtol=2**-7, atol=1e-5)

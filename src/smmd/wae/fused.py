@@ -2,9 +2,10 @@
 
 A step of the paper's network at 100 images is bound by its many small kernels.  Here all weights of
 a model are one vector (so that Adam is one launch, and narrow copies of the weights come with it),
-bias and ReLU are one launch, their gradients another, weight gradients are written where Adam reads
-them, and convolutions of few channels, for which libraries have only slow kernels, are products of
-patches.  The arithmetic is that of the layers; ``tests/wae/test_fused.py`` compares them.
+bias and ReLU are one launch at most, their gradients another, weight gradients are written where
+Adam reads them, and convolutions of few channels, for which libraries have only slow kernels, are
+kernels of their own.  The arithmetic is that of the layers; ``tests/wae/test_fused.py`` compares
+them.
 """
 
 from __future__ import annotations
@@ -193,25 +194,35 @@ class Sequence:
         layers: list[Any] = list(network)
         while layers:
             layer, zeros = layers.pop(0), Zeros(0, 0, 0, 0)
-            if isinstance(layer, nn.ZeroPad2d) and layers and _few_in(layers[0], first):
+            if isinstance(layer, nn.ZeroPad2d) and layers and _few(layers[0], first) == "in":
                 layer, zeros = layers.pop(0), Zeros(*layer.padding)
             if not isinstance(layer, WEIGHTED):
                 self.steps.append(_full(layer) if isinstance(layer, nn.Sigmoid) else layer)
                 continue
-            relu = bool(layers) and isinstance(layers[0], nn.ReLU)
-            if relu:
-                layers.pop(0)
-            if _few_in(layer, first):
-                self.steps.append(_Few(layer, adam, relu, zeros))
-            else:
-                self.steps.append(_kind(layer)(layer, adam, relu))
+            few = _few(layer, first)
             first = False
+            act = _activation(layers, (nn.ReLU, nn.Sigmoid) if few else (nn.ReLU,))
+            if few:
+                last: Any = self.steps[-1] if self.steps else None
+                behind_relu = isinstance(last, _Convolution) and last.act == "relu"
+                below = last if few == "out" and behind_relu else None
+                self.steps.append(_Few(layer, adam, act, few, zeros, below))
+            else:
+                kind = _Dense if isinstance(layer, nn.Linear) else _Convolution
+                self.steps.append(kind(layer, adam, act))
 
     def __call__(self, x: Tensor) -> Tensor:
         with torch.autocast(x.device.type, enabled=False):
             for step in self.steps:
                 x = step(x)
         return x
+
+
+def _activation(layers: list[Any], known: tuple[type, ...]) -> str:
+    """Take from what follows a layer the activation that it does itself."""
+    if not layers or not isinstance(layers[0], known):
+        return ""
+    return "relu" if isinstance(layers.pop(0), nn.ReLU) else "sigmoid"
 
 
 def _full(layer: nn.Module) -> Callable[[Tensor], Tensor]:
@@ -222,8 +233,10 @@ def _full(layer: nn.Module) -> Callable[[Tensor], Tensor]:
 class _Layer:
     """act(product(x) + bias), and its gradients; the parameters' are written where they belong."""
 
-    def __init__(self, layer: Any, adam: FlatAdam, relu: bool) -> None:
-        self.layer, self.adam, self.relu = layer, adam, relu
+    def __init__(self, layer: Any, adam: FlatAdam, act: str) -> None:
+        self.layer, self.adam, self.act = layer, adam, act
+        #: Whether what comes from above is the gradient before the activation already.
+        self.masked_above = False
         full = isinstance(layer, FullLinear)
         self.weight, self.bias = (
             (p.detach() if full else adam.copies[p]) for p in (layer.weight, layer.bias)
@@ -246,7 +259,9 @@ class _Layer:
 
     def masked(self, g: Tensor, y: Tensor) -> Tensor:
         """The gradient before the activation; the bias's is done."""
-        rows = _rows(y) if self.relu else None
+        if self.masked_above:
+            return g
+        rows = _rows(y) if self.act else None
         masked = fused_kernels.mask_and_sum(_rows(g), rows, self.adam.parts(self.layer.bias))
         return masked.reshape(_last_shape(g)).movedim(-1, 1) if g.ndim == 4 else masked
 
@@ -289,7 +304,7 @@ class _Dense(_Layer):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         x = x.to(self.weight.dtype)
-        product = torch._addmm_activation if self.relu else torch.addmm
+        product = torch._addmm_activation if self.act else torch.addmm
         return product(self.bias, x, self.weight.T), x
 
     def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
@@ -305,8 +320,8 @@ class _Dense(_Layer):
 class _Convolution(_Layer):
     """Whatever the library has for it."""
 
-    def __init__(self, layer: Any, adam: FlatAdam, relu: bool) -> None:
-        super().__init__(layer, adam, relu)
+    def __init__(self, layer: Any, adam: FlatAdam, act: str) -> None:
+        super().__init__(layer, adam, act)
         transposed = isinstance(layer, nn.ConvTranspose2d)
         extra = layer.output_padding if transposed else (0, 0)
         self.options = (layer.stride, layer.padding, layer.dilation, transposed, extra, 1)
@@ -314,7 +329,7 @@ class _Convolution(_Layer):
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         x = _last(x.to(self.weight.dtype))
         y = _last(torch.ops.aten.convolution(x, self.weight, None, *self.options))
-        fused_kernels.bias_act_(_rows(y), self.layer.bias, self.relu)
+        fused_kernels.bias_act_(_rows(y), self.layer.bias, self.act == "relu")
         return y, x
 
     def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
@@ -326,77 +341,46 @@ class _Convolution(_Layer):
 
 
 class _Few(_Layer):
-    """A convolution of few weights: one launch, and one for its gradients."""
+    """A convolution of few weights: one launch, and one for its gradients.
 
-    def __init__(self, layer: Any, adam: FlatAdam, relu: bool, zeros: Zeros) -> None:
-        super().__init__(layer, adam, relu)
+    The latter is that of the ReLU of the layer ``below``, too, if its input comes from one.
+    """
+
+    def __init__(
+        self, layer: Any, adam: FlatAdam, act: str, few: str, zeros: Zeros, below: _Layer | None
+    ) -> None:
+        super().__init__(layer, adam, act)
         self.in_parts = [layer.weight, layer.bias]
+        self.below = below
+        if below is not None:
+            below.masked_above = True
         high, wide = layer.padding
         left, right, top, bottom = zeros
         zeros = Zeros(left + wide, right + wide, top + high, bottom + high)
-        self.how = fused_kernels.Convolution(layer.stride, zeros, "relu" if relu else "")
+        self.how = fused_kernels.Convolution(few, layer.stride, zeros, act)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         x = _last(x)
-        layer, dtype = self.layer, self.weight.dtype
-        return fused_kernels.convolve(x, layer.weight, layer.bias, self.how, dtype), x
+        weight, bias = self.layer.weight, self.layer.bias
+        # Behind a sigmoid in full: the images' errors are taken from it.
+        dtype = weight.dtype if self.act == "sigmoid" else self.weight.dtype
+        return fused_kernels.convolve(x, weight, bias, self.how, dtype), x
 
     def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
         weight, bias = self.layer.weight, self.layer.bias
-        parts = self.adam.parts(weight), self.adam.parts(bias)
+        below = None if self.below is None else self.adam.parts(self.below.layer.bias)
+        parts = self.adam.parts(weight), self.adam.parts(bias), below
         return fused_kernels.convolve_back(g, y, x, weight, self.how, *parts, wanted)
 
 
-class _Spread(_Layer):
-    """A convolution of few outputs, stride 1: each point's share of its outputs, added up."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
-        weight = self.weight
-        x = _last(x.to(weight.dtype))
-        (a, b), (n, _, height, width) = self.layer.kernel_size, x.shape
-        h, w, o = height - a + 1, width - b + 1, len(weight)
-        shares = (_rows(x) @ self._matrix(weight)).view(n, height, width, o, a, b)
-        y = shares[:, :h, :w, :, 0, 0].clone(memory_format=torch.contiguous_format)
-        for i in range(a):
-            for j in range(b):
-                if i or j:
-                    y += shares[:, i : i + h, j : j + w, :, i, j]
-        fused_kernels.bias_act_(y.view(-1, o), self.layer.bias, self.relu)
-        return y.permute(0, 3, 1, 2), x
-
-    def backward(self, g: Tensor, y: Tensor, x: Kept, wanted: bool) -> Tensor | None:
-        (a, b), (n, c, height, width), weight = self.layer.kernel_size, x.shape, self.weight
-        g = self.masked(g, y)
-        h, w, o = height - a + 1, width - b + 1, len(weight)
-        shares = g.new_zeros(n, height, width, o, a, b)
-        last = g.permute(0, 2, 3, 1)
-        for i in range(a):
-            for j in range(b):
-                shares[:, i : i + h, j : j + w, :, i, j] = last
-        rows = shares.view(-1, o * a * b)
-        on_weight = (_rows(x).T @ rows).view(c, o, a, b).transpose(0, 1)
-        self.adam.receive(self.layer.weight, on_weight)
-        if not wanted:
-            return None
-        return (rows @ self._matrix(weight).T).view(n, height, width, c).permute(0, 3, 1, 2)
-
-    @staticmethod
-    def _matrix(weight: Tensor) -> Tensor:
-        return weight.transpose(0, 1).reshape(weight.shape[1], -1)
-
-
-def _few_in(layer: nn.Module, first: bool) -> bool:
-    """Whether this is a layer for ``_Few``; a first one's input needs no gradient."""
-    if not isinstance(layer, nn.Conv2d) or layer.out_channels > WIDEST:
-        return False
+def _few(layer: nn.Module, first: bool) -> str:
+    """What this layer has few of, if ``_Few`` is made for it; a first one's x needs no gradient."""
+    if not isinstance(layer, nn.Conv2d):
+        return ""
     area, apart = layer.kernel_size[0] * layer.kernel_size[1], layer.stride == layer.kernel_size
-    return layer.in_channels * area <= FEW and (apart or first)
-
-
-def _kind(layer: Any) -> type[_Layer]:
-    """The way to multiply that suits a layer."""
-    if isinstance(layer, nn.Linear):
-        return _Dense
-    area = layer.kernel_size[0] * layer.kernel_size[1]
-    few = isinstance(layer, nn.Conv2d) and layer.out_channels * area <= FEW
-    return _Spread if few and (*layer.stride, *layer.padding) == (1, 1, 0, 0) else _Convolution
+    if layer.in_channels * area <= FEW and layer.out_channels <= WIDEST and (apart or first):
+        return "in"
+    plain = (*layer.stride, *layer.padding) == (1, 1, 0, 0)
+    if layer.out_channels * area <= FEW and layer.in_channels <= WIDEST and plain:
+        return "out"
+    return ""

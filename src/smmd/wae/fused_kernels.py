@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -99,8 +99,13 @@ class Zeros(NamedTuple):
 
 @dataclass(frozen=True)
 class Convolution:
-    """What ``convolve`` does besides multiplying."""
+    """A convolution of few inputs an output point, or few outputs an input point.
 
+    The former reads in any way, the latter all points (stride 1, no zeros around).  A gradient in x
+    is for the former only where patches do not overlap.
+    """
+
+    few: str  # "in" or "out"
     stride: tuple[int, int]
     zeros: Zeros
     act: str  # "", "relu" or "sigmoid"
@@ -115,46 +120,59 @@ def convolve(
         y = functional.conv2d(padded, weight, bias, how.stride)
         y = {"": lambda: y, "relu": y.relu, "sigmoid": y.sigmoid}[how.act]()
         return y.to(dtype)
-    o, c, a, b = weight.shape
-    sizes = _sizes(x, weight, how)
-    n, h, w = len(x), *sizes[:2]
+    h, w, *rest = _sizes(x, weight, how)
+    n, o = len(x), len(weight)
     y = torch.empty(n, h, w, o, dtype=dtype, device=x.device)
-    height, width = _few_block(o)
-    fused_triton.few_in[(triton.cdiv(n * h * w, height),)](
-        x, weight, bias, y, n * h * w, *sizes, *x.stride(), *weight.stride(),
-        IN=c, OUT=o, A=a, B=b, S=how.stride[0], T=how.stride[1],
-        BR=height, BC=width, ACT=how.act, num_warps=4,
-    )  # fmt: skip
+    options = _options(weight, how)
+    grid = (triton.cdiv(n * h * w, options["BR"]),)
+    images = (x, weight, bias, y, n * h * w, h, w)
+    if how.few == "in":
+        fused_triton.few_in[grid](*images, *rest, *x.stride(), *weight.stride(), **options)
+    else:
+        fused_triton.few_out[grid](*images, *rest[:2], *weight.stride(), **options)
     return y.permute(0, 3, 1, 2)
 
 
 def convolve_back(
     g: Tensor, y: Tensor, x: Tensor, weight: Tensor, how: Convolution,
-    on_weight: Tensor, on_bias: Tensor, wanted: bool,
+    on_weight: Tensor, on_bias: Tensor, on_below: Tensor | None, wanted: bool,
 ) -> Tensor | None:  # fmt: skip
-    """The gradient in x, if wanted; parts of the others go where ``mask_and_sum`` puts them."""
+    """The gradient in x, if wanted; parts of the others go where ``mask_and_sum`` puts them.
+
+    With ``on_below``, for few outputs, x is the output of a ReLU: what is returned is the gradient
+    before it, whose sums are parts of the gradient in that layer's bias.
+    """
     if not _on_triton(x):
-        return _convolve_back(g, y, x, weight, how, on_weight, on_bias, wanted)
-    o, c, a, b = weight.shape
-    sizes = _sizes(x, weight, how)
-    h, w, *rest = sizes
-    points, (s, t) = len(x) * h * w, how.stride
-    # Patches do not overlap where a gradient is wanted; points that none looks at get zero.
-    covered = rest == [h * s, w * t, 0, 0]
-    on_x = (torch.empty_like if covered else torch.zeros_like)(x) if wanted else x
-    height, width = _few_block(o)
-    fused_triton.few_in_back[(len(on_weight),)](
-        g, y, x, weight, on_x, on_weight, on_bias, on_weight.stride(0), on_bias.stride(0),
-        points, *sizes, *x.stride(), *weight.stride(),
-        IN=c, OUT=o, A=a, B=b, S=s, T=t, BR=height, BC=width, BK=triton.next_power_of_2(c * a * b),
-        ACT=how.act, WANTED=wanted, num_warps=4,
-    )  # fmt: skip
+        return _convolve_back(g, y, x, weight, how, on_weight, on_bias, on_below, wanted)
+    h, w, *rest = _sizes(x, weight, how)
+    n, taps = len(x), weight[0].numel() if how.few == "in" else weight[:, 0].numel()
+    strides = (on_weight.stride(0), on_bias.stride(0))
+    options = _options(weight, how)
+    options |= {"BK": triton.next_power_of_2(taps), "WANTED": wanted}
+    on_x = x
+    if wanted:
+        # A point of x that no patch looks at gets zero.
+        all_seen = how.few == "out" or rest == [h * how.stride[0], w * how.stride[1], 0, 0]
+        on_x = torch.empty_like(x) if all_seen else torch.zeros_like(x)
+    images = (g, y, x, weight, on_x, on_weight, on_bias)
+    grid = (len(on_weight),)
+    if how.few == "in":
+        fused_triton.few_in_back[grid](
+            *images, *strides, n * h * w, h, w, *rest, *x.stride(), *weight.stride(), **options
+        )
+    else:
+        below = on_bias if on_below is None else on_below
+        height, width, *_ = rest
+        fused_triton.few_out_back[grid](
+            *images, below, *strides, below.stride(0), n * height * width, h, w, height, width,
+            *weight.stride(), BELOW=on_below is not None, **options,
+        )  # fmt: skip
     return on_x if wanted else None
 
 
 def _convolve_back(
     g: Tensor, y: Tensor, x: Tensor, weight: Tensor, how: Convolution,
-    on_weight: Tensor, on_bias: Tensor, wanted: bool,
+    on_weight: Tensor, on_bias: Tensor, on_below: Tensor | None, wanted: bool,
 ) -> Tensor | None:  # fmt: skip
     slope: Tensor | float = 1.0
     if how.act:
@@ -168,7 +186,11 @@ def _convolve_back(
         put(parts, total)
     if not wanted:
         return None
-    return functional.pad(on_x, [-zeros for zeros in how.zeros]).to(x.dtype)
+    on_x = functional.pad(on_x, [-zeros for zeros in how.zeros])
+    if on_below is not None:
+        on_x = on_x * (x > 0)
+        put(on_below, on_x.sum((0, 2, 3)))
+    return on_x.to(x.dtype)
 
 
 def _sizes(x: Tensor, weight: Tensor, how: Convolution) -> tuple[int, ...]:
@@ -179,10 +201,15 @@ def _sizes(x: Tensor, weight: Tensor, how: Convolution) -> tuple[int, ...]:
     return h, w, height, width, top, left
 
 
-def _few_block(channels: int) -> tuple[int, int]:
-    """Rows of all channels; not too many, so that there is work for everybody."""
-    width = int(triton.next_power_of_2(channels))
-    return min(512, max(16, BLOCK // width)), width
+def _options(weight: Tensor, how: Convolution) -> dict[str, Any]:
+    """What a kernel is compiled for; not too many rows, so that there is work for everybody."""
+    o, c, a, b = weight.shape
+    width = int(triton.next_power_of_2(o if how.few == "in" else c))
+    height = min(512, max(16, BLOCK // width))
+    options = {"IN": c, "OUT": o, "A": a, "B": b, "BR": height, "BC": width, "ACT": how.act}
+    if how.few == "in":
+        options |= {"S": how.stride[0], "T": how.stride[1]}
+    return {**options, "num_warps": 4}
 
 
 def adam_(

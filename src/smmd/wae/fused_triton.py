@@ -176,3 +176,74 @@ def few_in_back(
     tl.store(on_weight + at, weights, mask=real)
     total = tl.sum(biases, axis=0)
     tl.store(on_bias + tl.program_id(0) * bias_stride + o, total, mask=o < OUT)
+
+
+@triton.jit
+def few_out(
+    x, weight, bias, y, points, h, w, height, width, wo, wc, wa, wb,
+    IN: tl.constexpr, OUT: tl.constexpr, A: tl.constexpr, B: tl.constexpr,
+    BR: tl.constexpr, BC: tl.constexpr, ACT: tl.constexpr,
+):  # fmt: skip
+    c = tl.arange(0, BC)
+    p = tl.program_id(0) * BR + tl.arange(0, BR)
+    start = (p // (h * w) * height + p // w % h) * width + p % w
+    there = (p < points)[:, None] & (c < IN)[None, :]
+    for o in tl.static_range(OUT):
+        value = tl.zeros((BR, BC), tl.float32)
+        for k in tl.static_range(A * B):
+            at = start + k // B * width + k % B
+            part = tl.load(x + at[:, None] * IN + c[None, :], mask=there, other=0.0)
+            at = o * wo + c * wc + k // B * wa + k % B * wb
+            share = tl.load(weight + at, mask=c < IN, other=0.0)
+            value += part.to(tl.float32) * share[None, :]
+        total = _act(tl.sum(value, axis=1) + tl.load(bias + o), ACT)
+        tl.store(y + p * OUT + o, total.to(y.dtype.element_ty), mask=p < points)
+
+
+@triton.jit
+def few_out_back(
+    g, y, x, weight, on_x, on_weight, on_bias, on_below,
+    weight_stride, bias_stride, below_stride,
+    points, h, w, height, width, wo, wc, wa, wb,
+    IN: tl.constexpr, OUT: tl.constexpr, A: tl.constexpr, B: tl.constexpr,
+    BR: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
+    ACT: tl.constexpr, WANTED: tl.constexpr, BELOW: tl.constexpr,
+):  # fmt: skip
+    c = tl.arange(0, BC)
+    ks = tl.arange(0, BK)
+    weights = tl.zeros((BK, BC), tl.float32)
+    biases = tl.zeros((BK,), tl.float32)
+    below = tl.zeros((BR, BC), tl.float32)
+    for begin in range(tl.program_id(0) * BR, points, tl.num_programs(0) * BR):
+        q = begin + tl.arange(0, BR)
+        image, row, column = q // (height * width), q // width % height, q % width
+        there = (q < points)[:, None] & (c < IN)[None, :]
+        place = q[:, None] * IN + c[None, :]
+        part = tl.load(x + place, mask=there, other=0.0).to(tl.float32)
+        back = tl.zeros((BR, BC), tl.float32)
+        for o in tl.static_range(OUT):
+            for k in tl.static_range(A * B):
+                i, j = row - k // B, column - k % B
+                inside = (q < points) & (i >= 0) & (i < h) & (j >= 0) & (j < w)
+                value = _act_back(g, y, ((image * h + i) * w + j) * OUT + o, inside, ACT)
+                total = tl.sum(part * value[:, None], axis=0)
+                weights += tl.where(ks[:, None] == o * A * B + k, total[None, :], 0.0)
+                if k == 0:
+                    biases += tl.where(ks == o, tl.sum(value, axis=0), 0.0)
+                if WANTED:
+                    at = o * wo + c * wc + k // B * wa + k % B * wb
+                    share = tl.load(weight + at, mask=c < IN, other=0.0)
+                    back += value[:, None] * share[None, :]
+        if BELOW:
+            back = tl.where(part > 0.0, back, 0.0)
+            below += back
+        if WANTED:
+            tl.store(on_x + place, back.to(on_x.dtype.element_ty), mask=there)
+    at = ks // (A * B) * wo + ks % (A * B) // B * wa + ks % B * wb
+    at = tl.program_id(0) * weight_stride + at[:, None] + c[None, :] * wc
+    real = (ks < OUT * A * B)[:, None] & (c < IN)[None, :]
+    tl.store(on_weight + at, weights, mask=real)
+    tl.store(on_bias + tl.program_id(0) * bias_stride + ks, biases, mask=ks < OUT)
+    if BELOW:
+        at = tl.program_id(0) * below_stride + c
+        tl.store(on_below + at, tl.sum(below, axis=0), mask=c < IN)
