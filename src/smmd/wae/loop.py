@@ -68,6 +68,8 @@ class Learner:
         if config.random:
             self.noise = torch.zeros(self.steps, share, config.latent, device=device)
         self.measured = torch.zeros(self.steps, 2, device=device)
+        #: Of what is minimized, error + weight · penalty, in the two.
+        self.gradient = torch.tensor([1.0, config.weight], device=device)
         self.fused = fused
         self.optimizer: Any = fuse(model, EPSILON) if fused else _adam(model, device)
         self.module: nn.Module = model
@@ -112,7 +114,7 @@ class Learner:
         noise = None if self.noise is None else self.noise.index_select(0, self.place)[0]
         self.optimizer.zero_grad(set_to_none=True)
         losses = self.module(x, noise)
-        (losses[0] + self.config.weight * losses[1]).backward()
+        losses.backward(self.gradient)
         self.optimizer.step()
         self.measured.index_copy_(0, self.place, losses.detach()[None])
         self.place += 1
