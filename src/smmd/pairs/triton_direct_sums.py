@@ -11,8 +11,8 @@ from smmd.pairs.triton_direct import MOST_TILES, direct
 from smmd.pairs.triton_launch import KINDS, Bound, largest, table_of, traits_of
 from smmd.pairs.triton_plan import MOST_DIFFERENCES, NO_CROSS, Cross, Kernel, power_of_two
 
-#: Rows of a program, and its warps.
-BLOCK, WARPS = 16, 8
+#: Rows of a program, and columns that it has at once.
+BLOCK, COLUMNS = 16, 64
 #: How many batches one launch finishes by itself.
 MOST_BATCHES = 128
 
@@ -23,13 +23,13 @@ _rooms: dict[tuple[int | None, int], tuple[Tensor, Tensor]] = {}
 
 def _bound(
     kernel: Kernel, cross: Cross, finish: torch.dtype | None, gradient: bool,
-    programs: int, n: int, d: int, block: int, warps: int,
+    programs: int, d: int, block: int = BLOCK, warps: int = 0,
 ) -> Bound:  # fmt: skip
     """``finish`` is the type of the answer, if there is to be one."""
     return Bound(
         direct,
         programs,
-        num_warps=warps,
+        num_warps=warps or (4 if d <= MOST_DIFFERENCES else 8),
         KIND=KINDS[kernel.kind],
         BASE=kernel.bases,
         CROSS=cross.kind,
@@ -40,7 +40,7 @@ def _bound(
         D=d,
         DP=max(16, power_of_two(d)),
         BM=block,
-        BN=min(64 if n <= 64 else 128, 4096 // block),  # more would not fit the registers
+        BN=COLUMNS,
     )
 
 
@@ -52,7 +52,7 @@ def direct_sums(
     gradient: bool,
     cross: Cross = NO_CROSS,
     block: int = BLOCK,
-    warps: int = 4,
+    warps: int = 0,
 ) -> tuple[Tensor, Tensor | None]:
     """The programs' float64 sums (B, parts); the gradient (with ``cross`` of the statistic)."""
     batches, m, d = rows.shape
@@ -67,7 +67,7 @@ def direct_sums(
         kernel.coef, *kernel.inverse_c, cross.numbers, part, None, None, grad,
         m, n, row_start, kernel.terms, kernel.batch_step, tiles, cross.first, cross.second,
     )  # fmt: skip
-    bound = _bound(kernel, cross, None, gradient, batches * tiles, n, d, block, warps)
+    bound = _bound(kernel, cross, None, gradient, batches * tiles, d, block, warps)
     bound((*traits_of(rows, kernel), *traits_of(cols)), arguments)
     return part, grad
 
@@ -99,8 +99,7 @@ class Small:
         self.after = (n, n, 0, kernel.terms, kernel.batch_step, tiles, cross.first, cross.second)
         self.kernel = kernel
         self.bounds = [
-            _bound(kernel, cross, dtype, gradient, self.programs, n, d, BLOCK, WARPS)
-            for gradient in (False, True)
+            _bound(kernel, cross, dtype, gradient, self.programs, d) for gradient in (False, True)
         ]
 
     def __call__(self, z: Tensor, gradient: bool) -> tuple[Tensor, Tensor | None]:

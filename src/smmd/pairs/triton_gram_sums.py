@@ -12,6 +12,9 @@ from smmd.pairs.triton_launch import KINDS, Bound, table_of, traits_of
 from smmd.pairs.triton_plan import NO_CROSS, Cross, Kernel, Parts, Tiles, column_cuts, power_of_two
 from smmd.pairs.triton_split import split
 
+#: In more dimensions products of points off their mean would exceed 2^24, and be truncated.
+FEW = 64
+
 
 def _padded(count: int) -> int:
     """Rows as stored: whole tiles, so that a ragged one may be read to its end."""
@@ -115,7 +118,7 @@ class Gram:
         z_width = 0 if not gradient else 8 if d <= 8 else chunks * span
         if cut.strip:
             z_width = max(z_width, 16)
-        self.columns = _Split(kernel, cross, (batches, n, d), width, z_width, False)
+        self.columns = _Split(kernel, cross, (batches, n, d), width, z_width, d > FEW)
         self.rows = None
         if not symmetric:
             self.rows = _Split(kernel, NO_CROSS, (batches, m, d), width, 0, True)
@@ -164,7 +167,8 @@ class Gram:
     def __call__(self, rows: Tensor, cols: Tensor, row_start: int) -> Parts:
         kernel, device = self.kernel, rows.device
         batches, m, n = self.batches, self.m, self.n
-        columns, cross_terms, centre = self.columns(cols)
+        mean = cols.mean(1, dtype=torch.float32) if self.columns.given_centre else None
+        columns, cross_terms, centre = self.columns(cols, mean)
         own = columns if self.rows is None else self.rows(rows, centre)[0]
         part = torch.empty((batches, self.parts), dtype=torch.float64, device=device)
         grad = weights = sums = None

@@ -86,21 +86,26 @@ WAVE = 132
 
 def choose_tiles(batches: int, m: int, n: int, d: int, gradient: bool) -> Tiles:
     """Tile sizes that were fastest on an H200 (``benchmarks/gpu.py --sweep``)."""
-    strip = 0
+    strip, passes, wanted = 0, 3, 0
     if not gradient:
         rows, columns, warps, stages = (128, 64, 4, 3) if d <= 64 else (128, 64, 8, 3)
-    else:
-        rows, columns, warps, stages = 128, 64, 8, 3
-        if d > 64:  # 16 MB of weights at a time
-            strip = min(2048, max(128, (1 << 23) // (n * batches) // 128 * 128))
+    elif d <= 16:
+        rows, columns, warps, stages = 64, 128, 4, 3
+    elif d <= 64:
+        rows, columns, warps, stages = 64, 64, 4, 3
+    else:  # 32 MB of weights at a time
+        rows, columns, warps, stages, passes = 128, 64, 8, 3, 2
+        strip = min(2048, max(128, (1 << 24) // (n * batches) // 128 * 128))
     row_tiles = -(-min(m, strip or m) // rows) * batches
     column_tiles = -(-n // columns)
-    # Eight column tiles or more for each program, or fewer where that would leave units idle.
-    splits = max(1, column_tiles // 8, min(column_tiles // 2, WAVE // row_tiles))
-    splits = min(splits, -(-8 * WAVE // row_tiles))
+    if not strip:  # eight column tiles for each program, or some waves (halves are uneven)
+        waves = 4 if gradient else 8
+        wanted = min(column_tiles // 8, -(-waves * WAVE // row_tiles))
+    # Fewer tiles a program where that would leave units idle.
+    splits = max(1, wanted, min(column_tiles // 2, WAVE // row_tiles))
     if gradient:  # truncated additions of the gradient: not more than 32768 columns in sequence
         splits = max(splits, -(-n // 32768))
-    return Tiles(rows, columns, warps, stages, splits, 2 if strip else 3, strip=strip)
+    return Tiles(rows, columns, warps, stages, splits, passes, strip=strip)
 
 
 def column_cuts(programs: int, n: int) -> int:
