@@ -13,11 +13,11 @@ With T_j the traces of the projected kernel (`spectrum.py`), h the projected ker
 Accuracy for "diagonal" and "normal". The variance (third cumulant) of MMD^2_u is a difference of
 terms of order 1 while it is itself of order T_2/n^2 (T_2^(3/2)/n^3): rounding leaves an error of
 1e-15 n^2/(2 T_2) in the variance's ratio to its limit and of 1e-15 n^3/(2 T_2)^(3/2) in the
-skewness. Where that is too much (wide kernels, large n) the exact value at smaller n fixes a and
-b in "limiting formula + a/n + b/n^2"; the limiting formula is 2 T_2 for the variance, and for the
-skewness that of a U-statistic with kernel h. Where no smaller n will do either, the limiting
-formula is used alone and `exact` is False. At scale 1 that happens from d = 24 for "normal"; at
-scale 1e4 everywhere.
+skewness (for "diagonal", whose integrals are d-th powers, up to d/2 times as much). Where that is
+too much (wide kernels, large n) the exact value at smaller n fixes a and b in "limiting formula +
+a/n + b/n^2"; the limiting formula is 2 T_2 for the variance, and for the skewness that of a
+U-statistic with kernel h. Where no smaller n will do either, the limiting formula is used alone
+and `exact` is False. At scale 1 that happens from d = 24 for "normal"; at scale 1e4 everywhere.
 """
 
 from collections.abc import Callable
