@@ -93,6 +93,11 @@ def test_profiles_have_no_error_that_all_pairs_share(found):
         assert case["value"] < SHARED, name
 
 
+def test_rounded_norms_shift_nothing_in_many_dimensions(found):
+    for name, case in of(found, "norms").items():
+        assert case["value"] < SHARED, name
+
+
 def test_the_same_bits_each_time(found):
     assert all(case["value"] == 0.0 for case in of(found, "bits").values())
 

@@ -25,8 +25,9 @@ import smmd.torch
 from smmd import measure, pairs
 from smmd.pairs import ranks, torch_statistic, triton
 from smmd.pairs.triton import Tiles
+from smmd.pairs.triton_gram_sums import _Split
 from smmd.pairs.triton_math import profile
-from smmd.pairs.triton_plan import choose_tiles, column_cuts
+from smmd.pairs.triton_plan import NO_CROSS, choose_tiles, column_cuts
 
 KERNELS = {
     "narrow": smmd.Gaussian(1 / 8),
@@ -260,6 +261,26 @@ def shared_errors() -> Iterator[tuple[str, dict[str, float]]]:
             yield f"mean {kernel} d={d}", {"value": abs(float(error))}
 
 
+def norms() -> Iterator[tuple[str, dict[str, float]]]:
+    """What rounding the norms of rows adds to SMMD² of 4096 points, by that of 64."""
+    n, d = 64, 1024
+    z = torch.randn(1, n, d, generator=torch.Generator().manual_seed(1))
+    for name in ("narrow", "scales", "sliced", "imq"):
+        pair = measure._fixed_terms(KERNELS[name], 4096, d, True, False, 680.0).pair
+        kernel = triton._kernel(pair, d, z.device)
+        (_, side, _), _, centre = _Split(kernel, NO_CROSS, z.shape, d, 0, True)(z, z.mean(1))
+        norm = side[0, :n].to(torch.int32).view(torch.float32).double()
+        unit = 2.0 * sum(kernel.inverse_c) if kernel.kind == "profile" else max(pair.a)
+        if kernel.kind == "gaussian":
+            unit *= math.log2(math.e)
+        exact = -0.5 * unit * (z.double() - centre[:, None].double()).square().sum(-1)[0]
+        error = norm - exact
+        error -= error[0].float()  # what all rows leave out, a float32 number
+        # Beside √2 times the spread of inner products, which is what SMMD² is measured in.
+        shift = 2.0 * error.square().mean().sqrt() * math.sqrt(4096) / (unit * math.sqrt(2 * d))
+        yield f"norms {name}", {"value": float(shift)}
+
+
 def bits() -> Iterator[tuple[str, dict[str, float]]]:
     """The same input gives the same bits."""
     z = points(130, 8)
@@ -275,7 +296,8 @@ def main() -> None:
     with pairs.use("triton"):
         explained = smmd.explain(points(100, 3)).path, smmd.explain(points(3000, 65)).path
     found = {"explained": explained}
-    for group in (paths(), uses(), rows_against_columns(), operator(), shared_errors(), bits()):
+    sums = paths(), uses(), rows_against_columns(), operator()
+    for group in (*sums, shared_errors(), norms(), bits()):
         found.update(group)
     with open(sys.argv[1], "w") as file:
         json.dump(found, file)

@@ -21,6 +21,7 @@ from smmd.pairs.triton_math import (
     contribution,
     folded,
 )
+from smmd.pairs.triton_split import FEW_DIMENSIONS, usual_norm
 
 #: What becomes of a pair's weight in the gradient.
 NONE = tl.constexpr(0)
@@ -30,7 +31,7 @@ STORED = tl.constexpr(2)
 
 @triton.jit
 def _unpack(side):
-    """−½‖z‖² and g, which travel as one 64-bit number: half the instructions of two loads."""
+    """A row's norm and g, which travel as one 64-bit number: half the instructions of two loads."""
     norm = side.to(tl.int32).to(tl.float32, bitcast=True)
     return norm, (side >> 32).to(tl.int32).to(tl.float32, bitcast=True)
 
@@ -103,10 +104,10 @@ def _leading(x):
 @triton.jit
 def _column_tile(
     tile, x, y, side, z, n, diagonal, live_i, norm, step, x_one, x_two,
-    top, wide, table, terms, coef, pull, pull_weight, stride,
+    usual, top, wide, table, terms, coef, pull, pull_weight, stride,
     MASKED: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, GRAD: tl.constexpr,
     PASSES: tl.constexpr,
-    DP: tl.constexpr, DZ: tl.constexpr, DG: tl.constexpr, BK: tl.constexpr,
+    D: tl.constexpr, DP: tl.constexpr, DZ: tl.constexpr, DG: tl.constexpr, BK: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """Row sums of one tile of pairs, and its part of the gradient (or the weights for it)."""
@@ -120,6 +121,8 @@ def _column_tile(
     # Not ``major + …``: the compiler would start one product from the other, and truncate.
     inner = tl.fma(minor, 0.00048828125, major) * step[:, None]
     e = inner * other_step[None, :] + (norm[:, None] + other_norm[None, :])
+    if D > FEW_DIMENSIONS:
+        e += usual
     e = tl.minimum(e, top, propagate_nan=tl.PropagateNan.ALL)  # rounding must not exceed r = 0
     value, pair = contribution(e, wide, table, terms, coef, KIND, BASE, GRAD != NONE)
     if MASKED:
@@ -200,6 +203,7 @@ def gram(
         top = tl.where(wide, shift, shift * _LOG2E).to(tl.float32)
     elif KIND == MIXTURE:
         table += b_kernel * terms * COLUMNS
+    usual = 2.0 * usual_norm(a, base, b_kernel, terms, factor_profile, KIND, D)
 
     x = x_parts + (b * m + i0.to(tl.int64)) * (2 * DP)
     y = y_parts + b * n * (2 * DP)
@@ -263,8 +267,8 @@ def gram(
         side_ahead = tl.load(y_side + tl.minimum(ahead, last) * BN)
         sums, pull, pull_weight = _column_tile(
             tile, x, y, side, z, n, i, live_i, norm, step, x_one, x_two,
-            top, wide, table, terms, coef, pull, pull_weight, stride,
-            False, KIND, BASE, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
+            usual, top, wide, table, terms, coef, pull, pull_weight, stride,
+            False, KIND, BASE, GRAD, PASSES, D, DP, DZ, DG, BK, BM, BN,
         )  # fmt: skip
         total += sums
         side = side_ahead
@@ -279,8 +283,8 @@ def gram(
         side = tl.load(y_side + tile * BN, mask=tile * BN + tl.arange(0, BN) < n, other=0)
         sums, pull, pull_weight = _column_tile(
             tile, x, y, side, z, n, i + row_start, live_i, norm, step, x_one, x_two,
-            top, wide, table, terms, coef, pull, pull_weight, stride,
-            True, KIND, BASE, GRAD, PASSES, DP, DZ, DG, BK, BM, BN,
+            usual, top, wide, table, terms, coef, pull, pull_weight, stride,
+            True, KIND, BASE, GRAD, PASSES, D, DP, DZ, DG, BK, BM, BN,
         )  # fmt: skip
         if HALF:
             sums = tl.where(t < on_diagonal, sums, sums + sums)

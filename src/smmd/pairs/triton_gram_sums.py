@@ -10,10 +10,7 @@ from smmd.pairs.triton_cross import ABSENT
 from smmd.pairs.triton_gram import FUSED, NONE, STORED, gram
 from smmd.pairs.triton_launch import KINDS, Bound, table_of, traits_of
 from smmd.pairs.triton_plan import NO_CROSS, Cross, Kernel, Parts, Tiles, column_cuts, power_of_two
-from smmd.pairs.triton_split import split
-
-#: In more dimensions products of points off their mean would exceed 2^24, and be truncated.
-FEW = 64
+from smmd.pairs.triton_split import FEW_DIMENSIONS, split
 
 
 def _padded(count: int) -> int:
@@ -118,7 +115,8 @@ class Gram:
         z_width = 0 if not gradient else 8 if d <= 8 else chunks * span
         if cut.strip:
             z_width = max(z_width, 16)
-        self.columns = _Split(kernel, cross, (batches, n, d), width, z_width, d > FEW)
+        mean = d > FEW_DIMENSIONS.value
+        self.columns = _Split(kernel, cross, (batches, n, d), width, z_width, mean)
         self.rows = None
         if not symmetric:
             self.rows = _Split(kernel, NO_CROSS, (batches, m, d), width, 0, True)

@@ -14,6 +14,10 @@ import triton.language as tl
 from smmd.pairs.triton_cross import ABSENT, HEADER, cross_terms
 from smmd.pairs.triton_math import _LOG2E, GAUSSIAN, MIXTURE, folded
 
+#: In more dimensions norms are nearly equal, and held more exactly (``usual_norm``); and products
+#: of points off their mean would exceed 2^24, and be truncated: there the mean is the centre.
+FEW_DIMENSIONS = tl.constexpr(64)
+
 _ROUND64 = tl.constexpr(6755399441055744.0)  # 1.5 · 2^52: rounds a float64 to an integer
 
 
@@ -38,6 +42,28 @@ def _middle(x, count, k, D: tl.constexpr):
 def _row(x, count, tenths, k, D: tl.constexpr):
     at = (tl.cast(count, tl.int64) * tenths) // 10
     return tl.load(x + at * D + k, mask=k < D, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def usual_norm(a, base, at, terms, unit_high, KIND: tl.constexpr, D: tl.constexpr):
+    """About −½‖z‖² of a standardized sample's rows: ``side`` holds what exceeds it.
+
+    An error of a norm shifts the row's n pairs alike.  In many dimensions, where an addition a
+    pair costs nothing beside the products, only norms' differences are rounded; in few, this is 0.
+    """
+    norm = tl.full((), 0.0, tl.float32)
+    if D > FEW_DIMENSIONS:
+        if KIND == GAUSSIAN:
+            unit = tl.load(a + at).to(tl.float64)
+            unit = tl.where(tl.load(base + at).to(tl.float32) != 0.0, unit, unit * _LOG2E)
+        elif KIND == MIXTURE:
+            unit = tl.full((), 0.0, tl.float64)
+            for q in range(terms):
+                unit = tl.maximum(unit, tl.load(a + at * terms + q).to(tl.float64))
+        else:
+            unit = tl.cast(unit_high, tl.float64)
+        norm += (tl.minimum(unit, 1e30) * (-0.5 * D)).to(tl.float32)
+    return norm
 
 
 @triton.jit(do_not_specialize=["count", "terms", "batch_step", "tiles", "first", "second"])
@@ -73,8 +99,9 @@ def split(
     QP: tl.constexpr,
     BR: tl.constexpr,
 ):
-    """Centre and scale rows; write h and l, (−½‖z‖² with half the offset, g), z as two bfloat16.
+    """Centre and scale rows; write h and l, (norm, g), z as two bfloat16.
 
+    The norm is −½‖z‖² with half the offset, from ``usual_norm`` on.
     With CROSS also −2/n Σ f(‖z_i‖²) and what multiplies z_i in its gradient (``triton_cross``).
     """
     program = tl.program_id(0)
@@ -124,7 +151,14 @@ def split(
     whole = (scaled * per_step[:, None] + _ROUND64) - _ROUND64
     h = (whole * 0.00048828125 + _ROUND64) - _ROUND64
     low = whole - h * 2048.0
-    half_square = -0.5 * tl.sum(whole * whole, 1) / (per_step * per_step) + shift
+    if D > FEW_DIMENSIONS:
+        # Of the row itself: what its parts leave out would shift the row's n pairs alike, where in
+        # products with centred rows it has no preferred sign.
+        usual = usual_norm(a, base, b * batch_step, terms, unit_high, KIND, D)
+        half_square = -0.5 * tl.sum(scaled * scaled, 1) - usual.to(tl.float64) + shift
+    else:
+        # Of its parts: differences between near rows keep their accuracy.
+        half_square = -0.5 * tl.sum(whole * whole, 1) / (per_step * per_step) + shift
 
     row = parts + at[:, None] * (2 * DP) + k[None, :]
     stored = live[:, None] & (k < DP)[None, :]
