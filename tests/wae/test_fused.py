@@ -1,5 +1,6 @@
 """The fused step against the layers' own arithmetic, and its kernels in Triton's interpreter."""
 
+import copy
 import os
 import subprocess
 import sys
@@ -106,13 +107,13 @@ def test_narrow_copies_follow_the_weights():
     config = choose("paper", batch=20, latent=3)
     built = model.build(config, (1, 8, 8))
     built.narrow = torch.bfloat16
-    images = (torch.rand(60, 1, 8, 8) * 255).byte()
+    images = (torch.rand(60, 1, 8, 8, generator=torch.Generator().manual_seed(0)) * 255).byte()
     one = Learner(config, built, images, fused=True)
     one.begin(1)
     for _ in range(2):
         one.step()
-        for parameter, copy in one.optimizer.copies.items():
-            assert torch.equal(copy, parameter.bfloat16())
+        for parameter, narrow in one.optimizer.copies.items():
+            assert torch.equal(narrow, parameter.bfloat16())
     other = Learner(config, model.build(config, (1, 8, 8)), images)
     other.begin(1)
     other.step()
@@ -126,6 +127,51 @@ def test_what_is_fusible():
     assert not fused.fusible(torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False)))
     assert not fused.fusible(torch.nn.Sequential(torch.nn.Conv2d(2, 2, 3, groups=2)))
     assert not fused.fusible(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))
+
+
+def test_what_the_layers_of_the_paper_become():
+    _, quick = pair("paper")
+    found = [
+        [getattr(step, "how", None) or type(step).__name__ for step in made.steps]
+        for made in quick.model.fast.values()
+    ]
+    none, behind = fused_kernels.Zeros(0, 0, 0, 0), fused_kernels.Zeros(0, 1, 0, 1)
+    assert found == [
+        [
+            fused_kernels.Convolution("in", (1, 1), behind, "relu"),
+            fused_kernels.Convolution("in", (2, 2), none, "relu"),
+            *["_Convolution"] * 2, "Flat", *["_Dense"] * 2,
+        ],
+        [
+            *["_Dense"] * 2, "Unflat", *["_Convolution"] * 3,
+            fused_kernels.Convolution("out", (1, 1), none, "sigmoid"),
+        ],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("behind_relu", [True, False])
+@pytest.mark.parametrize("layer", [(2, 3, 2, 2), (2, 5, 2, 1), (5, 2, 2, 1), (2, 30, 2, 1, 1)])
+def test_thin_convolutions_anywhere(layer, behind_relu):
+    """With a gradient in the input, too."""
+    torch.manual_seed(0)
+    thin = [torch.nn.Conv2d(*layer), torch.nn.ReLU()]
+    below = [torch.nn.Conv2d(4, layer[0], 3), torch.nn.ReLU()] if behind_relu else []
+    plain = torch.nn.Sequential(*below, *thin)
+    network = copy.deepcopy(plain)
+    adam = fused.FlatAdam(network, None, 1e-7)
+    quick = fused.Sequence(network, adam, first=False)
+    adam.adopt([step for step in quick.steps if isinstance(step, fused._Layer)])
+    x = torch.randn(6, plain[0].in_channels, 7, 7)
+    answers = []
+    for apply, parameters in ((plain, plain.parameters()), (quick, network.parameters())):
+        point = x.clone().requires_grad_()
+        y = apply(point)
+        (y * torch.linspace(-1, 1, y.numel()).reshape(y.shape)).sum().backward()
+        if apply is quick:
+            adam.step()
+        answers.append([y, point.grad, *(p.grad for p in parameters)])
+    for mine, theirs in zip(*answers, strict=True):
+        torch.testing.assert_close(mine, theirs)
 
 
 @pytest.mark.skipif(not fused_kernels.HAVE_TRITON, reason="Triton exists for Linux")
