@@ -28,6 +28,8 @@ PLAIN = (nn.ReLU, nn.Sigmoid, nn.ZeroPad2d, Flat, Unflat, Crop)
 #: A convolution with so few inputs (or outputs) an image point has a kernel of its own, unless it
 #: has very many outputs (or inputs).
 FEW, WIDEST = 16, 256
+#: Whether products of narrow numbers can be wide (PyTorch 2.8, GPUs).
+WIDENS = "dtype_out" in torch.ops.aten.mm.overloads()
 #: Weights start at multiples of so many numbers, which matrix units want.
 ALIGN = 64
 
@@ -312,6 +314,8 @@ class _Dense(_Layer):
         place = _grad(self.layer.weight)
         if place.dtype == g.dtype:
             torch.mm(g.T, x, out=place)
+        elif WIDENS and g.is_cuda:
+            torch.ops.aten.mm.dtype_out(g.T, x, place.dtype, out=place)
         else:
             self.adam.receive(self.layer.weight, g.T @ x)
         return g @ self.weight if wanted else None
