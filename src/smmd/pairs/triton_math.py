@@ -21,7 +21,8 @@ GAUSSIAN = tl.constexpr(0)  # e holds scale and offset: 2^e, or e^e - 1 for a wi
 MIXTURE = tl.constexpr(1)  # Σ_q over a table of (ratio, offset, weight, slope, base)
 PROFILE = tl.constexpr(2)  # e = -r²/c: a polynomial in (1 + r²/c)^(-1/2)
 
-#: Whether terms are wide (base 1): no, yes, or to be read on the device.
+#: Whether terms are wide (base 1; of a profile: most pairs have r² < c): no, yes, or to be read on
+#: the device.
 NARROW = tl.constexpr(0)
 WIDE = tl.constexpr(1)
 EITHER = tl.constexpr(2)
