@@ -148,7 +148,8 @@ def convolve_back(
     n, taps = len(x), weight[0].numel() if how.few == "in" else weight[:, 0].numel()
     strides = (on_weight.stride(0), on_bias.stride(0))
     options = _options(weight, how)
-    options |= {"BK": triton.next_power_of_2(taps), "WANTED": wanted}
+    # Eight warps: with four a thread's share of all the sums nearly fills its registers.
+    options |= {"BK": triton.next_power_of_2(taps), "WANTED": wanted, "num_warps": 8}
     on_x = x
     if wanted:
         # A point of x that no patch looks at gets zero.
