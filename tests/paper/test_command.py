@@ -1,6 +1,7 @@
 """``smmd reproduce`` and ``python -m smmd.paper``."""
 
 import io
+from dataclasses import replace
 import sys
 
 import pytest
@@ -78,7 +79,10 @@ def test_which_items_and_which_data():
     assert not training & set(request.chosen(None, True, False))
     assert request.settings().sizes == QUICK
     full = request.settings(full=True, on="cpu")
-    assert (full.sizes, full.data) == (FULL, "mnist-subset")
+    assert FULL.wae_precision == "bf16"  # which a CPU is slow at
+    assert (full.sizes, full.data) == (replace(FULL, wae_precision="auto"), "mnist-subset")
+    narrow = request.settings(full=True, on="cpu", wae_precision="float32")
+    assert narrow.sizes.wae_precision == "float32"
     assert request.settings(data_dir="somewhere").data == "mnist"
     assert request.settings(data="cifar10").data == "cifar10"
     assert request.settings(full=True, on="cpu", wae_epochs=3).sizes.wae_epochs == 3

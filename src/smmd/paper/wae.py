@@ -90,6 +90,7 @@ def adopt(folder: Path, runs: Sequence[Run]) -> None:
         "waes": len(runs),
         "wae_preset": config.preset,
         "wae_epochs": None,
+        "wae_precision": config.precision,
         "data": name,
         "seconds": round(sum(row["seconds"] for run in runs for row in run.log), 1),
         "device": machine["gpu"] or "CPU",
@@ -107,6 +108,7 @@ def measure(runs: Sequence[Run]) -> dict[str, Any]:
         "test": data["test"],
         "preset": config.preset,
         "epochs": config.epochs,
+        "precision": config.precision,
         "numbers": [run.config.seed for run in runs],
         "seeds": [trained.measured(run) for run in runs],
         "pictures": _pictures(runs[0]),
@@ -122,7 +124,8 @@ def _read(folder: Path, version: str) -> dict[str, Any] | None:
     """What is kept of a version; what cannot be read is as good as nothing."""
     try:
         found = json.loads((folder / f"{version}.json").read_text(encoding="utf-8"))
-        return found if {"recipe", "made", "seeds", "numbers", "pictures"} <= set(found) else None
+        wanted = {"recipe", "made", "seeds", "numbers", "pictures", "precision"}
+        return found if wanted <= set(found) else None
     except (FileNotFoundError, ValueError, TypeError):
         return None
 
@@ -148,7 +151,7 @@ def gather(folder: Path) -> Result | None:
                 single.append(Cell((version, str(seed)), column, values[name]))
     recipes = dict.fromkeys(
         f"Trained on {one['data']} ({one['train']:,} digits, preset {one['preset']!r}); measured "
-        f"on its {one['test']:,} test digits."
+        f"on its {one['test']:,} test digits; arithmetic {one['precision']}."
         for one in found.values()
     )
     return Result(
@@ -237,7 +240,7 @@ ITEM = Item(
     place="Table 3, “WAEQuantitative”, and Figure 7, “WAE-results”",
     about="Code normalization against adaptive kernel widths: error, shape of the codes, pictures.",
     compute=compute,
-    uses=("waes", "wae_preset", "wae_epochs"),
+    uses=("waes", "wae_preset", "wae_epochs", "wae_precision"),
     draw=draw,
     reason=reason,
     needs_training=True,
