@@ -9,6 +9,7 @@ runs what fits at the same time.  Each seed's arithmetic is exactly that of a ru
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from smmd.wae.loop import Learner
 
 #: Steps in one recording.
 UNROLL = 20
+#: How many streams the learners share.
+STREAMS = 10
 
 
 class Recording:
@@ -28,7 +31,8 @@ class Recording:
         self.device = learners[0].images.device
         self.steps = learners[0].steps
         self.unroll = min(unroll, self.steps)
-        self.streams = [torch.cuda.Stream(self.device) for _ in learners]
+        count = min(STREAMS, len(learners))
+        self.streams = [torch.cuda.Stream(self.device) for _ in range(count)]
         kept = [{name: t.clone() for name, t in learner.tensors().items()} for learner in learners]
         try:
             with torch.cuda.device(self.device):
@@ -68,8 +72,9 @@ class Recording:
 
     def _side_by_side(self, times: int) -> None:
         here = torch.cuda.current_stream(self.device)
-        for learner, stream in zip(self.learners, self.streams, strict=True):
+        for stream in self.streams:
             stream.wait_stream(here)
+        for learner, stream in zip(self.learners, itertools.cycle(self.streams), strict=False):
             with torch.cuda.stream(stream):
                 for _ in range(times):
                     learner.step()
