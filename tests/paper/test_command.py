@@ -1,8 +1,8 @@
 """``smmd reproduce`` and ``python -m smmd.paper``."""
 
 import io
-from dataclasses import replace
 import sys
+from dataclasses import replace
 
 import pytest
 
