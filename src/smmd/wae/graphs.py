@@ -19,8 +19,8 @@ from smmd.wae.loop import Learner
 
 #: Steps in one recording.
 UNROLL = 20
-#: How many streams the learners share.
-STREAMS = 10
+#: How many streams the learners share: on an H200 more are no faster (``benchmarks/train.py``).
+STREAMS = 5
 
 
 class Recording:
