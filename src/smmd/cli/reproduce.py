@@ -44,10 +44,6 @@ def reproduce(
         int | None,
         typer.Option(help="Train the WAEs for so many epochs (adaptive ones for a third more)."),
     ] = None,
-    wae_precision: Annotated[
-        str | None,
-        typer.Option(help="Train the WAEs in float32, tf32 or bf16; --full on a GPU: bf16."),
-    ] = None,
     runs: Annotated[
         str | None,
         typer.Option(help="Folder of runs of smmd train: measure them instead of training."),
@@ -80,7 +76,6 @@ def reproduce(
         on=device,
         wae_seeds=wae_seeds,
         wae_epochs=wae_epochs,
-        wae_precision=wae_precision,
     )
     names = request.chosen(item, full, training)
     try:

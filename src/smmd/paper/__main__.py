@@ -26,7 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data-dir", help="folder with its published files")
     parser.add_argument("--wae-seeds", type=int, help="so many auto-encoders of each version")
     parser.add_argument("--wae-epochs", type=int, help="shorter trainings of the auto-encoders")
-    parser.add_argument("--wae-precision", help="float32, tf32 or bf16 (--full: bf16 on a GPU)")
     parser.add_argument("--runs", help="measure these runs of smmd train, instead of training")
     parser.add_argument("--device", help="cpu, cuda or cuda:1, ...")
     asked = parser.parse_args(arguments)
@@ -48,7 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             on=asked.device,
             wae_seeds=asked.wae_seeds,
             wae_epochs=asked.wae_epochs,
-            wae_precision=asked.wae_precision,
         )
         training = False if asked.no_training else None
         names = request.chosen(asked.item, asked.full, training)

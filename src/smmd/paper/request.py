@@ -27,7 +27,6 @@ def settings(
     on: str | None = None,
     wae_seeds: int | None = None,
     wae_epochs: int | None = None,
-    wae_precision: str | None = None,
 ) -> Settings:
     """The settings of a run; the full one on a GPU, or with a folder of data, uses all of MNIST."""
     if data is None:
@@ -38,8 +37,6 @@ def settings(
         sizes = replace(sizes, waes=wae_seeds)
     if wae_epochs is not None:
         sizes = replace(sizes, wae_epochs=wae_epochs)
-    if wae_precision is not None or device(on) == "cpu":
-        sizes = replace(sizes, wae_precision=wae_precision or "auto")
     return Settings(seed, sizes, data, data_dir, on)
 
 

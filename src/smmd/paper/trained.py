@@ -39,7 +39,6 @@ def fit(work: Work, version: str, first: float, last: float, **options: Any) -> 
             work.settings.data,
             data_dir=work.settings.data_dir,
             preset=work.sizes.wae_preset,
-            precision=work.sizes.wae_precision,
             version=version,
             seed=SEEDS_APART * work.settings.seed,
             seeds=work.sizes.waes,

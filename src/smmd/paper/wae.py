@@ -90,7 +90,6 @@ def adopt(folder: Path, runs: Sequence[Run]) -> None:
         "waes": len(runs),
         "wae_preset": config.preset,
         "wae_epochs": None,
-        "wae_precision": config.precision,
         "data": name,
         "seconds": round(sum(row["seconds"] for run in runs for row in run.log), 1),
         "device": machine["gpu"] or "CPU",
@@ -135,7 +134,7 @@ def gather(folder: Path) -> Result | None:
     found = {v: kept for v in PRINTED if (kept := _read(folder, v)) is not None}
     if not found:
         return None
-    means, single = [], []
+    means, single, middles = [], [], []
     for version, one in found.items():
         pooled = trained.over_seeds(one["seeds"])
         row = (version, f"{_many(len(one['seeds']), 'seed')}, {_many(one['epochs'], 'epoch')}")
@@ -147,6 +146,8 @@ def gather(folder: Path) -> Result | None:
             # The paper trained once: its number varies as one of our seeds does.
             theirs = None if printed is None else math.hypot(spread, rounding(printed))
             means.append(Cell(row, column, mean, error, paper, theirs, note))
+            middle = float(np.median([values[name] for values in one["seeds"]]))
+            middles.append(Cell((version,), column, middle, note=note))
             for seed, values in zip(one["numbers"], one["seeds"], strict=True):
                 single.append(Cell((version, str(seed)), column, values[name]))
     recipes = dict.fromkeys(
@@ -161,6 +162,13 @@ def gather(folder: Path) -> Result | None:
                 "Means over seeds, with the standard error of the mean",
                 ("Version", "Trained"),
                 tuple(means),
+                digits=".4f",
+            ),
+            Table(
+                "wae-medians",
+                "Medians over seeds, of which one may have collapsed",
+                ("Version",),
+                tuple(middles),
                 digits=".4f",
             ),
             Table("wae-seeds", "Every seed", ("Version", "Seed"), tuple(single), digits=".4f"),
@@ -240,7 +248,7 @@ ITEM = Item(
     place="Table 3, “WAEQuantitative”, and Figure 7, “WAE-results”",
     about="Code normalization against adaptive kernel widths: error, shape of the codes, pictures.",
     compute=compute,
-    uses=("waes", "wae_preset", "wae_epochs", "wae_precision"),
+    uses=("waes", "wae_preset", "wae_epochs"),
     draw=draw,
     reason=reason,
     needs_training=True,

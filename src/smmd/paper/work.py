@@ -51,8 +51,6 @@ class Sizes:
     waes: int = 2
     wae_preset: str = "quick"
     wae_epochs: int | None = None
-    #: The arithmetic they are trained in, as ``smmd train --precision`` names it.
-    wae_precision: str = "auto"
     #: For how many epochs a trained network goes on when code normalization is taken away.
     removal_epochs: int = 6
 
@@ -74,7 +72,6 @@ FULL = Sizes(
     encoder_repeats=1_000,
     waes=10,
     wae_preset="paper",
-    wae_precision="bf16",
 )
 
 
