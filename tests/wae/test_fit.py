@@ -1,6 +1,7 @@
 """``fit`` and what it returns, from Python and from the command line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -161,3 +162,18 @@ def test_images_that_are_read_only_are_taken_without_a_warning(spots):
     finally:
         for part in (spots.train, spots.test):
             part.flags.writeable = True
+
+
+def test_bf16_only_where_it_was_compared(monkeypatch):
+    from smmd.wae import training
+
+    gpu = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    asked = choose("paper")
+    assert training._precision(asked, torch.device("cpu")) == "float32"
+    assert training._precision(asked, gpu) == "bf16"
+    assert training._precision(replace(asked, precision="tf32"), gpu) == "tf32"
+    assert training._precision(replace(asked, network="residual"), gpu) == "tf32"
+    assert training._precision(choose("paper", version="random"), gpu) == "tf32"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    assert training._precision(asked, gpu) == "tf32"

@@ -53,7 +53,8 @@ def train(
         int | None, typer.Option(help="Train so many seeds at once, each in its own folder.")
     ] = None,
     precision: Annotated[
-        str | None, typer.Option(help="On a GPU: auto, float32, tf32 or bf16.")
+        str | None,
+        typer.Option(help="On a GPU: float32, tf32 or bf16; default where tested bf16, else tf32."),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
     threads: Annotated[
