@@ -145,7 +145,7 @@ def _others(rows: Rows) -> str:
         spent = rows.seconds("CodeNorm+loss", how, 256, 64)
         lines.append([f"`CodeNorm` and `SMMDLoss`, 256 × 64, {how}", duration(spent)])
     graph = 1e-3 * rows.field("graph_ms", "CodeNorm+loss", "eager", 256, 64)
-    lines.append(["the same in a CUDA graph", duration(graph)])
+    lines.append(["`CodeNorm` and `SMMDLoss`, 256 × 64, in a CUDA graph", duration(graph)])
     for work in ("value", WORK):
         spent = rows.seconds(work, GAUSSIAN, 100, 8, batch=10_000)
         what = work.replace("+grad", " and gradient")
@@ -168,10 +168,11 @@ def _errors(check: Rows) -> str:
         lines.append(
             [f"{n:,}", str(len(here)), f"{value:.1e}", f"{share:.1e}", f"{max(slopes):.1e}"]
         )
+    where = ", ".join(f"{d:,}" for d in sorted({int(row["d"]) for row in check.rows}))
     same = all(float(row["same bits"]) == 1.0 for row in check.rows)
     return (
-        "Errors of every kernel against float64, the largest over kernels, paths and d from 1 to "
-        "1024: of SMMD² in null standard deviations, of the gradient relative to its norm (beyond "
+        f"Errors of every kernel against float64, the largest over kernels, paths and d = {where}: "
+        "of SMMD² in null standard deviations, of the gradient relative to its norm (beyond "
         "64 dimensions its weights have eight bits)."
         + (" The same input gave the same bits each time.\n\n" if same else "\n\n")
         + table(["n", "cases", "value", "gradient, d ≤ 64", "gradient, all d"], lines)
