@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -47,3 +49,20 @@ def sigreg(z: Tensor, slices: int = 1024, knots: int = 17, t_max: float = 3.0) -
     imaginary = angle.sin().mean(0)
     error = (real * real + imaginary * imaginary) * target
     return n * (error @ trapezoid).mean()
+
+
+class Nothing(torch.autograd.Function):
+    """What autograd takes for itself: a value that is there, and a multiplication on the way back.
+
+    No loss with a gradient of its own can be faster in eager mode.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, value: Tensor, slope: Tensor) -> Tensor:
+        ctx.save_for_backward(slope)
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx: Any, on_value: Tensor) -> tuple[Tensor, None, None]:
+        (slope,) = ctx.saved_tensors
+        return on_value * slope, None, None

@@ -27,6 +27,7 @@ KERNELS: dict[str, smmd.Kernel] = {
     "three scales": smmd.MultiScale((1 / 16, 1 / 8, 1 / 4)),
     "IMQ": smmd.IMQ(),
 }
+NOTHING = "autograd alone"
 BASELINES = {"listing": _gpu_baselines.listing, "SIGReg": _gpu_baselines.sigreg}
 Call = Callable[[], object]
 #: (work, shape, method, baseline compiled?) in order of importance.
@@ -45,6 +46,11 @@ def gradient_of(loss: Callable[[Tensor], Tensor], z: Tensor) -> Call:
     """One training step's share: the loss and its gradient through autograd."""
     leaf = z.clone().requires_grad_()
     return lambda: torch.autograd.grad(loss(leaf), leaf)
+
+
+def nothing(z: Tensor) -> Call:
+    value, slope = z.new_zeros(()), torch.zeros_like(z)
+    return gradient_of(lambda leaf: _gpu_baselines.Nothing.apply(leaf, value, slope), z)
 
 
 def step(kernel: str, z: Tensor) -> Call:
@@ -76,10 +82,13 @@ def rows(tiny: bool) -> list[Row]:
     gaussian, sliced = "smmd Gaussian", "smmd sliced"
     for n, d in ((100, 8), (1024, 64), (16384, 8), (16384, 64)):
         both(n, d, gaussian, "listing eager")
+        if n == 100:
+            both(n, d, NOTHING)
     both(65536, 8, gaussian)
     found += [("value", (1_000_000, d), gaussian, False) for d in (8, 64)]
     for n, d in ((256, 64), (4096, 64), (16384, 512), (8192, 512), (8192, 64), (1024, 64)):
         both(n, d, gaussian, sliced, "SIGReg eager", "SIGReg compiled")
+    both(256, 64, NOTHING)
     found += [("CodeNorm+loss", (256, 64), how, False) for how in ("eager", "inside torch.compile")]
     found += [("value", (10_000, 100, 8), gaussian, False)]
     found += [("value+grad", (10_000, 100, 8), gaussian, False)]
@@ -108,6 +117,8 @@ def maker(work: str, shape: tuple[int, ...], method: str) -> Call:
     """The call that a row times."""
     z = points(shape)
     who, _, what = method.partition(" ")
+    if method == NOTHING:
+        return nothing(z)
     if work == "CodeNorm+loss":
         return normalized(z, method != "eager")
     if who == "smmd":

@@ -146,6 +146,10 @@ def _others(rows: Rows) -> str:
         lines.append([f"`CodeNorm` and `SMMDLoss`, 256 × 64, {how}", duration(spent)])
     graph = 1e-3 * rows.field("graph_ms", "CodeNorm+loss", "eager", 256, 64)
     lines.append(["`CodeNorm` and `SMMDLoss`, 256 × 64, in a CUDA graph", duration(graph)])
+    for n, d in ((100, 8), (256, 64)):
+        spent = rows.seconds(WORK, "autograd alone", n, d)
+        if not math.isnan(spent):
+            lines.append([f"autograd alone, without any loss, {n} × {d}", duration(spent)])
     for work in ("value", WORK):
         spent = rows.seconds(work, GAUSSIAN, 100, 8, batch=10_000)
         what = work.replace("+grad", " and gradient")
