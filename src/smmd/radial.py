@@ -12,8 +12,10 @@ axis of terms) serve widths that depend on the data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +24,10 @@ from smmd.arrays import Array, Namespace, kind
 
 #: Up to this many terms are written out, one after the other.
 _FEW = 8
+#: So many points at once keep what a Chebyshev series needs of them in the cache.
+_STRETCH = 8192
+#: Multiplications up to which OpenBLAS computes a product on the calling thread.
+ALONE = 1 << 18
 
 
 class Radial(Protocol):
@@ -200,6 +206,15 @@ class SeriesRadial:
         scale = -0.5 * self.a * self.amplitude * self.weight
         return scale * w**self.decay * clenshaw(self.series[1], w)
 
+    def value_and_slope(self, r2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both of them, in NumPy."""
+        x, w = self._map(np, r2)
+        first, second = chebyshev(rectangle(self.series[:2]), 2.0 * w - 1.0)
+        first *= (-self.amplitude * self.weight) * (x / (self.c + x))
+        first += self.weight * (self.amplitude_minus_one if self.base else self.amplitude)
+        second *= (-0.5 * self.a * self.amplitude * self.weight) * w**self.decay
+        return first, second
+
     def curvature(self, xp: Namespace, r2: Array) -> Array:
         _, w = self._map(xp, r2)
         scale = 0.25 * self.a**2 * self.amplitude * self.weight
@@ -234,6 +249,8 @@ def decode(name: str, numbers: Sequence[float]) -> Radial:
 
 def clenshaw(coefficients: tuple[float, ...], w: Array) -> Array:
     """Σ_k c_k T_k(2w − 1) by Clenshaw's recurrence."""
+    if isinstance(w, np.ndarray):
+        return chebyshev(rectangle((coefficients,)), 2.0 * w - 1.0)[0]
     y2 = 4.0 * w - 2.0
     b1, b2 = 0.0 * w, 0.0 * w
     if kind(w) == "jax":
@@ -249,3 +266,66 @@ def clenshaw(coefficients: tuple[float, ...], w: Array) -> Array:
         for c in coefficients[:0:-1]:
             b1, b2 = y2 * b1 - b2 + c, b1
     return 0.5 * y2 * b1 - b2 + coefficients[0]
+
+
+@lru_cache(maxsize=256)
+def rectangle(several: tuple[tuple[float, ...], ...]) -> np.ndarray:
+    """Chebyshev series cut into pieces of length m: c (series, J, m) with
+
+        Σ_k c_k T_k = Σ_j [Σ_{i<m} c_ji T_i] · T_j(T_m),
+
+    for ``chebyshev``.  From T_{jm+i} = 2 T_i T_{jm} − T_{jm−i}.
+    """
+    longest = max(map(len, several))
+    # What a point costs is m steps of T_i for all series, and 1.5 times J steps for each.
+    m = max(2, round(math.sqrt(1.5 * longest * len(several))))
+    found = np.zeros((len(several), -(-longest // m), m))
+    for pieces, series in zip(found.reshape(len(several), -1), several, strict=True):
+        pieces[: len(series)] = series
+        for k in range(len(series) - 1, m, -1):
+            if k % m:
+                pieces[k - 2 * (k % m)] -= pieces[k]
+                pieces[k] *= 2.0
+    return found
+
+
+def chebyshev(pieces: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The series of a ``rectangle`` at y (…) in [−1, 1], shape (series, …), in NumPy."""
+    flat, pieces = y.reshape(-1), pieces.astype(y.dtype, copy=False)
+    found = np.empty((len(pieces), flat.size), y.dtype)
+    for start in range(0, flat.size, _STRETCH):
+        here = slice(start, start + _STRETCH)
+        found[:, here] = _stretch(pieces, flat[here])
+    return found.reshape(-1, *y.shape)
+
+
+def _stretch(pieces: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The same for few y (points).
+
+    Most of the work is one matrix product; what is left is Clenshaw's recurrence for J terms.
+    """
+    series, count, m = pieces.shape
+    room = np.empty((m + series * count + 2, y.size), y.dtype)
+    powers, parts, twice, work = room[:m], room[m:-2], room[-2], room[-1]
+    np.add(y, y, out=twice)
+    powers[0], powers[1] = 1.0, y
+    for i in range(2, m):
+        np.multiply(twice, powers[i - 1], out=powers[i])
+        powers[i] -= powers[i - 2]
+    rows, width = pieces.reshape(-1, m), max(256, ALONE // pieces.size)
+    for start in range(0, y.size, width):
+        here = slice(start, start + width)
+        np.matmul(rows, powers[:, here], out=parts[:, here])
+    if count > 1:
+        top = powers[0]  # T_m, where nobody needs T_0 any more
+        np.multiply(twice, powers[m - 1], out=top)
+        top -= powers[m - 2]
+        np.add(top, top, out=twice)
+    sums: np.ndarray = parts.reshape(series, count, -1)
+    for part in sums:
+        for j in range(count - 2, -1, -1):
+            np.multiply(top if j == 0 else twice, part[j + 1], out=work)
+            part[j] += work
+            if j + 2 < count:
+                part[j] -= part[j + 2]
+    return sums[:, 0]

@@ -35,11 +35,11 @@ def test_jax_has_one_path():
     assert "jax" in found.why
 
 
-def test_a_gradient_may_go_another_way():
+def test_a_small_gradient_is_checked():
     z = sample(100, 3)
-    assert smmd.explain(z).path == "gram"
-    assert smmd.explain(z, gradient=True).path == "difference"
-    assert smmd.explain(z.astype(np.float32), gradient=True).path == "gram"
+    assert "cancel" not in smmd.explain(z).why
+    assert "cancel" in smmd.explain(z, gradient=True).why
+    assert "cancel" not in smmd.explain(z.astype(np.float32), gradient=True).why
 
 
 def test_it_is_a_sentence():

@@ -156,3 +156,15 @@ def test_an_error_in_a_thread_comes_out(monkeypatch):
 
     with pytest.raises(ZeroDivisionError):
         threads.run_rounds([[fail, fail]], 2)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-9, 1e-13])
+def test_gradients_of_near_duplicates_keep_their_digits(gap):
+    # Each point has one close by, whose slope outweighs those of all others: kernels that narrow.
+    z = sample(20, 3)
+    z[10:] = z[:10] + gap * sample(10, 3, seed=1)
+    radial = Exponentials((40.0,), (0.0,), (1.0,), (0.0,))
+    _, gradient = blocks.pair_sum(z, radial, gradient=True)
+    exact = dense.pair_gradient(z, radial)
+    sizes = np.linalg.norm(exact, axis=1, keepdims=True)
+    np.testing.assert_allclose(gradient / sizes, exact / sizes, rtol=0.0, atol=1e-10)

@@ -19,16 +19,17 @@ import numpy as np
 from smmd.pairs import plan
 from smmd.pairs.distances import Differences, Distances, Gram
 from smmd.pairs.functions import Function, uniform_parts
+from smmd.pairs.series import shortened
 from smmd.pairs.threads import Task, all_pairs, cores, run_rounds
-from smmd.radial import Radial
+from smmd.radial import Radial, SeriesRadial
 
 #: A task is a square of at most this many rows and columns, cut into blocks.
 TASK = 1024
 #: How many numbers the blocks of a group of small samples hold together: 512 KB in float64.
 GROUP = 1 << 16
 #: Small samples of so many pairs together are cut, to leave out mirrored blocks.
-CUT = 1 << 14
-#: Up to so many points a gradient in float64 is taken from differences, which cost little there.
+CUT = 1 << 17
+#: Up to so many points a float64 gradient whose terms cancel is taken from differences.
 EXACT_GRADIENT = 256
 
 
@@ -40,8 +41,7 @@ def pair_sum(
     ``single`` says that the data have single precision, so that the sums may too where the error
     stays as small as ``plan`` says.
     """
-    totals, slopes = _sums(z, None, radial, gradient, single)
-    return totals, None if slopes is None else 4.0 * slopes
+    return _sums(z, None, radial, gradient, single)
 
 
 def cross_sum(
@@ -53,8 +53,7 @@ def cross_sum(
     single: bool = False,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Σ_ij f(‖rows_i − cols_j‖²), and its gradient in ``rows`` if asked; batches must agree."""
-    totals, slopes = _sums(rows, np.asarray(cols), radial, gradient, single)
-    return totals, None if slopes is None else 2.0 * slopes
+    return _sums(rows, np.asarray(cols), radial, gradient, single)
 
 
 def _sums(
@@ -69,32 +68,51 @@ def _sums(
         y = np.asarray(cols, dtype=np.float64).reshape(samples, *cols.shape[-2:])
     totals, slopes = np.zeros(len(x)), np.zeros(x.shape) if gradient else None
     if x.size and (y is None or y.size):
-        choice, centred_x, centred_y = prepare(x, y, radial, single, gradient)
-        for part, function in uniform_parts(radial, batch):
+        choice, centred_x, centred_y, radius2 = prepare(x, y, radial, single)
+        dimension = x.shape[-1] if choice.path == "gram32" else 0
+        for part, function in uniform_parts(radial, batch, 4.0 * radius2, dimension):
             picked = None if centred_y is None else centred_y[part]
-            sums, pull = _Job(centred_x[part], picked, function, choice.path).run(gradient)
-            totals[part] = sums
-            if slopes is not None:
-                slopes[part] = pull
+            job = _Job(centred_x[part], picked, function, choice.path)
+            sums, slope = job.run(gradient, 0.0 if single else math.sqrt(radius2))
+            if job.cancelled and plan.forced() is None:
+                picked = None if y is None else y[part]
+                sums, slope = _Job(x[part], picked, function, "difference").run(gradient)
+            if isinstance(part, slice):  # all of them
+                totals, slopes = sums, slope
+            else:
+                totals[part] = sums
+                if slopes is not None:
+                    slopes[part] = slope
     return totals.reshape(batch), None if slopes is None else slopes.reshape(shape)
 
 
 def prepare(
     x: np.ndarray, y: np.ndarray | None, radial: Radial, single: bool, gradient: bool = False
-) -> tuple[plan.Choice, np.ndarray, np.ndarray | None]:
-    """The path for these points, and the points centred if it wants them so."""
+) -> tuple[plan.Choice, np.ndarray, np.ndarray | None, float]:
+    """The path for these points, the points, centred if it wants them so, and their radius².
+
+    The latter is the largest squared distance from the mean.  ``gradient`` adds to the reason
+    what a gradient asks for.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        centre = (x if y is None else y).mean(axis=-2, keepdims=True)
+        of = x if y is None else y
+        centre = np.add.reduce(of, axis=-2, keepdims=True) / of.shape[-2]
         sides = [v - centre for v in (x, y) if v is not None]
         radius2 = max(float(np.einsum("...k,...k->...", v, v).max()) for v in sides)
-    n = x.shape[-2] if y is None else y.shape[-2]
-    choice = plan.choose(radius2, (len(x), n, x.shape[-1]), radial, single)
-    if gradient and not single and n <= EXACT_GRADIENT and plan.forced() is None:
-        # A Gram gradient Σ f'·x − Σ f'·y is off by ε|x|, near-duplicates' own may be far smaller.
-        choice = plan.Choice("difference", "the gradient of a small float64 sample", 0.0)
+    n = of.shape[-2]
+    shape = len(x), n, x.shape[-1]
+    choice = plan.choose(radius2, shape, radial, single)
+    if (
+        choice.path == "gram32"
+        and isinstance(radial, SeriesRadial)
+        and shortened(radial, 4.0 * radius2, shape[-1]) is None
+    ):
+        choice = plan.choose(radius2, shape, radial, False)
+    if gradient and not single and n <= EXACT_GRADIENT and choice.because == plan.GRAM:
+        choice = choice._replace(because=f"{plan.GRAM}; gradients that cancel go by 'difference'")
     if choice.path == "difference":
-        return choice, x, y
-    return choice, sides[0], None if y is None else sides[1]
+        return choice, x, y, radius2
+    return choice, sides[0], None if y is None else sides[1], radius2
 
 
 class _Job:
@@ -103,13 +121,47 @@ class _Job:
     def __init__(self, x: np.ndarray, y: np.ndarray | None, function: Function, path: str) -> None:
         self.x, self.y, self.function, self.path = x, y, function, path
 
-    def run(self, gradient: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        """The weighted sums, and Σ_j f'(r²_ij)(x_i − y_j)."""
+    def run(self, gradient: bool, radius: float = 0.0) -> tuple[np.ndarray, np.ndarray | None]:
+        """The sums, and their gradient.
+
+        With the points' ``radius``, ``cancelled`` tells whether a small sample's gradient may have
+        lost digits.
+        """
         samples, m = self.x.shape[:2]
         n = m if self.y is None else self.y.shape[1]
-        self.sums = np.zeros(samples)
-        self.slopes = np.zeros(self.x.shape) if gradient else None
+        self.cancelled, self.radius = False, radius if max(m, n) <= EXACT_GRADIENT else 0.0
         edge = self._edge(samples, m, n)
+        if edge == max(m, n) and samples * m * n <= GROUP:
+            self._at_once(gradient)
+        else:
+            self.sums = np.zeros(samples)
+            self.slopes = np.zeros(self.x.shape) if gradient else None
+            self._by_tasks(samples, m, n, edge)
+        self.sums *= self.function.weight_of(samples)
+        if self.slopes is not None:
+            # A pair moves both its points, and Σ_{i≠j} counts it twice.
+            weight = (4.0 if self.y is None else 2.0) * self.function.slope_weight_of(samples)
+            self.slopes *= np.reshape(weight, (-1, 1, 1)) if np.ndim(weight) else weight
+        return self.sums, self.slopes
+
+    def _at_once(self, gradient: bool) -> None:
+        """A single block."""
+        everything, m = slice(None), self.x.shape[1]
+        shape = len(self.x), m, m if self.y is None else self.y.shape[1]
+        distances = self._distances(everything, gradient, alone=True)
+        room = np.empty((1 + self.function.rows(gradient), math.prod(shape)), distances.dtype)
+        g = room[0].reshape(shape)
+        distances.fill(everything, everything, g)
+        self.sums = self.function.apply(
+            g, room[1:], everything, diagonal=self.y is None, slopes=gradient
+        )
+        self.slopes = None
+        if gradient:
+            distances.collect(g, everything, everything)
+            self.slopes = self._gradient(distances)
+
+    def _by_tasks(self, samples: int, m: int, n: int, edge: int) -> None:
+        """Many small samples, or the squares of large ones."""
         per_task = max(1, min(GROUP // (min(m, edge) * min(n, edge)), -(-samples // cores())))
         groups = range(0, samples, per_task)
         if m * n <= self.function.edge**2 or len(groups) >= 4 * cores():
@@ -119,10 +171,6 @@ class _Job:
         else:
             for sample in range(samples):
                 self._large(sample)
-        self.sums *= self.function.weight_of(samples)
-        if self.slopes is not None:
-            self.slopes *= np.reshape(self.function.slope_weight_of(samples), (-1, 1, 1))
-        return self.sums, self.slopes
 
     def _edge(self, samples: int, m: int, n: int) -> int:
         """The block size of small samples: cut in three, they leave out three of nine blocks."""
@@ -131,13 +179,13 @@ class _Job:
             edge = min(edge, -(-longest // 3))
         return min(edge, longest)
 
-    def _distances(self, part: slice, gradient: bool) -> Distances:
+    def _distances(self, part: slice, gradient: bool, *, alone: bool = False) -> Distances:
         y = None if self.y is None else self.y[part]
         c0, c1 = self.function.affine(part)
         if self.path == "difference":
             return Differences(self.x[part], y, c0, c1, slopes=gradient)
         dtype = np.float32 if self.path == "gram32" else np.float64
-        return Gram(self.x[part], y, c0, c1, dtype=dtype, slopes=gradient)
+        return Gram(self.x[part], y, c0, c1, dtype=dtype, slopes=gradient, alone=alone)
 
     def _group(self, part: slice, edge: int) -> None:
         """A task: every block of a few samples."""
@@ -146,7 +194,14 @@ class _Job:
         cols = range(m if self.y is None else self.y.shape[1])
         self.sums[part] = self._square(distances, part, range(m), cols, edge)
         if self.slopes is not None:
-            self.slopes[part] = distances.gradient()
+            self.slopes[part] = self._gradient(distances)
+
+    def _gradient(self, distances: Distances) -> np.ndarray:
+        """What has been collected."""
+        found = distances.gradient()
+        if self.radius and isinstance(distances, Gram) and distances.cancels(found, self.radius):
+            self.cancelled = True
+        return found
 
     def _large(self, sample: int) -> None:
         """One large sample: squares of the upper triangle, shared out among the cores."""
@@ -180,7 +235,7 @@ class _Job:
         run_rounds(tasks(), total)
         self.sums[sample] = math.fsum(parts)
         if self.slopes is not None:
-            self.slopes[part] = distances.gradient()
+            self.slopes[part] = self._gradient(distances)
 
     def _square(
         self, distances: Distances, part: slice, rows: range, cols: range, edge: int
@@ -189,17 +244,20 @@ class _Job:
         samples = len(self.x[part])
         gradient = self.slopes is not None
         totals = np.zeros(samples)
-        room = np.empty(samples * edge * edge, distances.dtype)
+        room = np.empty((1 + self.function.rows(gradient), samples * edge * edge), distances.dtype)
         for i in range(rows.start, rows.stop, edge):
             r = slice(i, min(i + edge, rows.stop))
             first = max(i, cols.start) if self.y is None else cols.start
             for j in range(first, cols.stop, edge):
                 c = slice(j, min(j + edge, cols.stop))
                 shape = samples, r.stop - i, c.stop - j
-                g = room[: math.prod(shape)].reshape(shape)
+                count = math.prod(shape)
+                g = room[0, :count].reshape(shape)
                 distances.fill(r, c, g)
                 diagonal = self.y is None and i == j
-                sums = self.function.apply(g, part, diagonal=diagonal, slopes=gradient)
+                sums = self.function.apply(
+                    g, room[1:, :count], part, diagonal=diagonal, slopes=gradient
+                )
                 totals += sums if diagonal or self.y is not None else 2.0 * sums
                 if gradient:
                     distances.collect(g, r, c)

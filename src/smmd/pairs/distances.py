@@ -8,11 +8,15 @@ stands for its mirror image too.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
 
 from smmd.pairs.products import product
+
+#: A row's sum may be so much smaller than its terms: they lose three digits at most.
+KEPT = 1e-3
 
 
 class Distances(Protocol):
@@ -36,58 +40,74 @@ class Gram:
     With y = √|2c₁|·x and h = ½|y|²,  g = c₀ ± ½|y − y'|² = [∓y, ±h + c₀, 1]·[y', 1, ±h'].
     In float32, h and c₀ take two columns each, so that a row's norm carries no rounding error
     that all its pairs would share.  Points must be centred, or the norms cancel.
+
+    ``alone`` says that no other thread of ours is at work, so that BLAS may use its own.
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray | None, c0: Any, c1: Any, *, dtype: Any,
-                 slopes: bool) -> None:  # fmt: skip
+                 slopes: bool, alone: bool) -> None:  # fmt: skip
+        self.product = np.matmul if alone else product
         self.dtype = np.dtype(dtype)
         self.mirror = y is None
-        sign = 1.0 if np.all(np.asarray(c1) >= 0.0) else -1.0
-        stretch = np.sqrt(np.abs(2.0 * np.asarray(c1)))
-        rows, row_norms = self._stretched(x, stretch, sign)
-        cols, col_norms = (rows, row_norms) if y is None else self._stretched(y, stretch, sign)
-        d, split = x.shape[-1], 2 if self.dtype == np.float32 else 1
-        self.left = np.ones((*rows.shape[:2], d + 2 * split), self.dtype)
-        self.right = np.ones((len(cols), d + 2 * split, cols.shape[1]), self.dtype)
+        several = isinstance(c1, np.ndarray)
+        sign = 1.0 if (c1.max() if several else c1) >= 0.0 else -1.0
+        self.stretch = np.sqrt(np.abs(2.0 * c1)) if several else math.sqrt(abs(2.0 * c1))
+        rows, row_norms = self._stretched(x, sign)
+        cols, col_norms = (rows, row_norms) if y is None else self._stretched(y, sign)
+        (samples, m, d), split = x.shape, 2 if self.dtype == np.float32 else 1
+        self.left = np.empty((samples, m, d + 2 * split), self.dtype)
+        self.right = np.empty((samples, d + 2 * split, cols.shape[1]), self.dtype)
         np.multiply(rows, -sign, out=self.left[..., :d])
         self.right[:, :d] = cols.swapaxes(-1, -2)
-        constant = c0[..., 0] if np.ndim(c0) else c0
+        self.left[..., d + split :] = 1.0
+        self.right[:, d : d + split] = 1.0
+        constant = c0[..., 0] if isinstance(c0, np.ndarray) else c0
         self._parts(row_norms + constant, self.left[..., d : d + split])
         self._parts(col_norms, self.right[:, d + split :].swapaxes(-1, -2))
         if slopes:
             self.x = x
-            ones = np.ones((*x.shape[:2], 1)) if y is None else np.ones((*y.shape[:2], 1))
-            points = np.concatenate([x if y is None else y, ones], axis=-1)
-            self.points = points.astype(self.dtype, copy=False)
-            self.moments = np.zeros((*x.shape[:2], d + 1))
+            self.points = self.right[:, : d + 1].swapaxes(-1, -2)  # y' and 1
+            self.moments = np.zeros((samples, m, d + 1))
 
-    def _stretched(
-        self, x: np.ndarray, stretch: np.ndarray, sign: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _stretched(self, x: np.ndarray, sign: float) -> tuple[np.ndarray, np.ndarray]:
         """y in the type of the products, and ±½|y|² of that very y in float64."""
-        y = (x * stretch).astype(self.dtype, copy=False)
+        y = (x * self.stretch).astype(self.dtype, copy=False)
         return y, (0.5 * sign) * np.einsum("...k,...k->...", y, y, dtype=np.float64)
 
     @staticmethod
     def _parts(values: np.ndarray, out: np.ndarray) -> None:
-        """``values`` as the sum of the columns of ``out``."""
-        for k in range(out.shape[-1]):
-            out[..., k] = values
-            values = values - out[..., k]
+        """``values`` as the sum of the columns of ``out``, of which there are one or two."""
+        out[..., 0] = values
+        if out.shape[-1] > 1:
+            out[..., 1] = values - out[..., 0]
 
     def fill(self, rows: slice, cols: slice, out: np.ndarray) -> None:
-        product(self.left[:, rows], self.right[..., cols], out)
+        self.product(self.left[:, rows], self.right[..., cols], out)
 
     def collect(self, slope: np.ndarray, rows: slice, cols: slice) -> None:
+        if slope.shape[1:] == (self.left.shape[1], self.right.shape[2]):  # all pairs
+            self.product(slope, self.points, self.moments)
+            return
         part = np.empty((*slope.shape[:2], self.points.shape[-1]), self.dtype)
-        self.moments[:, rows] += product(slope, self.points[:, cols], part)
+        self.moments[:, rows] += self.product(slope, self.points[:, cols], part)
         if self.mirror and rows != cols:
             part = np.empty((*slope.shape[::2], self.points.shape[-1]), self.dtype)
             mirrored = slope.swapaxes(-1, -2)
-            self.moments[:, cols] += product(mirrored, self.points[:, rows], part)
+            self.moments[:, cols] += self.product(mirrored, self.points[:, rows], part)
 
     def gradient(self) -> np.ndarray:
-        return self.x * self.moments[..., -1:] - self.moments[..., :-1]
+        pull = self.x * self.moments[..., -1:]
+        pull -= self.moments[..., :-1] / self.stretch
+        return pull
+
+    def cancels(self, pull: np.ndarray, radius: float) -> bool:
+        """Whether this ``gradient`` may have lost digits.
+
+        x·Σ slope − Σ slope·y is off by ε|x|·Σ slope.  A row of near-duplicates, whose slopes
+        outweigh all others, may itself be far smaller.
+        """
+        sizes = np.sqrt(np.einsum("...k,...k->...", pull, pull))
+        return bool(np.any(sizes < (KEPT * radius) * np.abs(self.moments[..., -1])))
 
 
 class Differences:

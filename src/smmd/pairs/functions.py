@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
-from smmd.radial import Exponentials, Radial, Rational
+from smmd.pairs.series import shortened
+from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
 
 #: Offsets up to this size become factors, so that powers stay small and keep their digits.
 FACTOR = 40.0
@@ -19,11 +21,16 @@ class Function(Protocol):
     #: Rows and columns of a block: what the function needs at once then fits the cache.
     edge: int
 
+    def rows(self, slopes: bool) -> int:
+        """How many numbers ``apply`` needs room for beside each pair's."""
+
     def affine(self, part: slice) -> tuple[Any, Any]:
         """(c₀, c₁): plain numbers, or arrays (s, 1, 1)."""
 
-    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
-        """Σ F over each sample's block; ``g`` becomes G if ``slopes``.
+    def apply(
+        self, g: np.ndarray, work: np.ndarray, part: slice, *, diagonal: bool, slopes: bool
+    ) -> np.ndarray:
+        """Σ F over each sample's block; ``g`` becomes G if ``slopes``; ``work`` is (rows, pairs).
 
         ``diagonal`` leaves out the pairs i = j of a square block.
         """
@@ -42,7 +49,7 @@ def _clear(g: np.ndarray) -> None:
 
 
 def _totals(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values.reshape(len(values), -1).sum(axis=-1), dtype=np.float64)
+    return np.add.reduce(values.reshape(len(values), -1), axis=-1).astype(np.float64, copy=False)
 
 
 def _far(power: np.ndarray) -> bool:
@@ -65,11 +72,16 @@ class Exponential:
     def affine(self, part: slice) -> tuple[Any, Any]:
         return _column(self.offset, part), _column(-0.5 * self.a, part)
 
-    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
+    def rows(self, slopes: bool) -> int:
+        return int(self.wide and slopes)
+
+    def apply(
+        self, g: np.ndarray, work: np.ndarray, part: slice, *, diagonal: bool, slopes: bool
+    ) -> np.ndarray:
         if not self.wide:
             np.exp(g, out=g)
         elif slopes and _far(g):
-            values = np.expm1(g)
+            values = np.expm1(g, out=work[0].reshape(g.shape))
             np.exp(g, out=g)
             if diagonal:
                 _clear(values)
@@ -116,9 +128,16 @@ class Mixture:
     def affine(self, part: slice) -> tuple[Any, Any]:
         return 0.0, -0.5 * self.steepest
 
-    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
-        sums, slope = np.zeros(len(g)), np.zeros_like(g) if slopes else None
-        term = np.empty_like(g)
+    def rows(self, slopes: bool) -> int:
+        return 1 + slopes
+
+    def apply(
+        self, g: np.ndarray, work: np.ndarray, part: slice, *, diagonal: bool, slopes: bool
+    ) -> np.ndarray:
+        sums, term = np.zeros(len(g)), work[0].reshape(g.shape)
+        slope = work[1].reshape(g.shape) if slopes else None
+        if slope is not None:
+            slope[...] = 0.0
         for ratio, weight, bend in zip(self.ratios, self.weights, self.slopes, strict=True):
             np.exp(np.multiply(g, ratio, out=term), out=term)
             if diagonal:
@@ -139,31 +158,45 @@ class Mixture:
 
 
 class Reciprocal:
-    """weight/(1 + a r²/2): the inverse multiquadric, one division a pair."""
+    """weight·(1/(1 + x) − base), x = a r²/2: the inverse multiquadric, one division a pair."""
 
     edge = 256
 
     def __init__(self, radial: Rational) -> None:
-        self.a, self.weight = radial.a, radial.weight
+        self.a, self.wide = radial.a, bool(radial.base)
+        self.weight = -radial.weight if self.wide else radial.weight
 
     def affine(self, part: slice) -> tuple[Any, Any]:
-        return 1.0, 0.5 * self.a
+        return (0.0 if self.wide else 1.0), 0.5 * self.a
 
-    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
-        np.maximum(g, 1.0, out=g)
-        np.reciprocal(g, out=g)
+    def rows(self, slopes: bool) -> int:
+        return int(self.wide)
+
+    def apply(
+        self, g: np.ndarray, work: np.ndarray, part: slice, *, diagonal: bool, slopes: bool
+    ) -> np.ndarray:
+        if self.wide:  # x/(1 + x), in which small x keep their digits
+            np.maximum(g, 0.0, out=g)
+            inverse = np.add(g, 1.0, out=work[0].reshape(g.shape))
+            np.reciprocal(inverse, out=inverse)
+            g *= inverse
+        else:
+            np.maximum(g, 1.0, out=g)
+            inverse = np.reciprocal(g, out=g)
         if diagonal:
             _clear(g)
         sums = _totals(g)
         if slopes:
-            g *= g
+            np.multiply(inverse, inverse, out=g)
+            if diagonal:
+                _clear(g)
         return sums
 
     def weight_of(self, samples: int) -> Any:
         return self.weight
 
     def slope_weight_of(self, samples: int) -> Any:
-        return -0.5 * self.a * self.weight
+        return -0.5 * self.a * abs(self.weight)
 
 
 class General:
@@ -177,10 +210,15 @@ class General:
     def affine(self, part: slice) -> tuple[Any, Any]:
         return 0.0, 1.0
 
-    def apply(self, g: np.ndarray, part: slice, *, diagonal: bool, slopes: bool) -> np.ndarray:
+    def rows(self, slopes: bool) -> int:
+        return 0
+
+    def apply(
+        self, g: np.ndarray, work: np.ndarray, part: slice, *, diagonal: bool, slopes: bool
+    ) -> np.ndarray:
         np.maximum(g, 0.0, out=g)
         radial = _restricted(self.radial, part)
-        values, slope = _value_and_slope(radial, g, slopes)
+        values, slope = value_and_slope(radial, g, slopes)
         if diagonal:
             _clear(values)
         if slope is not None:
@@ -196,26 +234,32 @@ class General:
         return 1.0
 
 
-def _value_and_slope(
+def value_and_slope(
     radial: Radial, r2: np.ndarray, slopes: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """f and f' with what they share computed once."""
     if not slopes:
         return radial.value(np, r2), None
-    if isinstance(radial, Exponentials) and isinstance(radial.a, tuple):
-        value, slope = np.zeros_like(r2), np.zeros_like(r2)
-        for a, offset, weight, base in zip(*radial.parameters(), strict=True):
-            power = offset - (0.5 * a) * r2
-            term = Exponentials.exponential(np, power, base)
-            value += weight * term
-            if base and _far(power):
-                term = np.exp(power)
-            elif base:
-                term += 1.0
-            term *= -0.5 * a * weight
-            slope += term
-        return value, slope
-    return radial.value(np, r2), radial.slope(np, r2)
+    if isinstance(radial, SeriesRadial):
+        return radial.value_and_slope(r2)
+    if not isinstance(radial, Exponentials) or not isinstance(radial.a, tuple):
+        return radial.value(np, r2), radial.slope(np, r2)
+    values, slope_parts = [], []
+    for a, offset, weight, base in zip(*radial.parameters(), strict=True):
+        power = (-0.5 * a) * r2
+        power += offset
+        if base and _far(power):
+            values.append(weight * np.expm1(power))
+            term = weight * np.exp(power)
+        elif base:
+            term = weight * np.expm1(power)
+            values.append(term)
+            term = term + weight
+        else:
+            term = weight * np.exp(power)
+            values.append(term)
+        slope_parts.append((-0.5 * a) * term)
+    return sum(values[1:], values[0]), sum(slope_parts[1:], slope_parts[0])
 
 
 def _restricted(radial: Radial, part: slice) -> Radial:
@@ -225,25 +269,20 @@ def _restricted(radial: Radial, part: slice) -> Radial:
 
 
 def uniform_parts(
-    radial: Radial, batch: tuple[int, ...]
+    radial: Radial, batch: tuple[int, ...], reach: float, single: int = 0
 ) -> Iterator[tuple[slice | np.ndarray, Function]]:
-    """The samples that one function serves, and that function.
+    """The samples that one function serves, and that function; no r² is beyond ``reach``.
+
+    ``single``, for blocks in float32, is the points' dimension.
 
     Widths that follow the data are arrays; there wide and narrow samples are taken apart.
     """
     everything = slice(None)
-    if not isinstance(radial, Exponentials):
-        narrow = isinstance(radial, Rational) and not radial.base
-        yield everything, Reciprocal(radial) if narrow else General(radial)  # type: ignore[arg-type]
+    if isinstance(radial, SeriesRadial):
+        yield everything, shortened(radial, reach, single) or General(radial)
         return
-    if isinstance(radial.a, tuple):
-        if len(radial) == 1:
-            (a,), (offset,), (weight,), (base,) = radial.parameters()
-            yield everything, Exponential(a, offset, weight, bool(base))
-        elif any(radial.base) or max(map(abs, radial.offset)) > FACTOR:
-            yield everything, General(radial)
-        else:
-            yield everything, Mixture(radial)
+    if not isinstance(radial, Exponentials) or isinstance(radial.a, tuple):
+        yield everything, _fixed(radial)
         return
     shape = (*batch, len(radial))
     fields = [
@@ -258,3 +297,18 @@ def uniform_parts(
         part = np.flatnonzero((base > 0) == wide)
         if len(part):
             yield part, Exponential(a[part], offset[part], weight[part], wide)
+
+
+@lru_cache(maxsize=256)
+def _fixed(radial: Radial) -> Function:
+    """The function of a kernel whose width does not follow the data."""
+    if isinstance(radial, Rational):
+        return Reciprocal(radial)
+    if not isinstance(radial, Exponentials):
+        return General(radial)
+    if len(radial) == 1:
+        (a,), (offset,), (weight,), (base,) = radial.parameters()
+        return Exponential(a, offset, weight, bool(base))
+    if any(radial.base) or max(map(abs, radial.offset)) > FACTOR:
+        return General(radial)
+    return Mixture(radial)

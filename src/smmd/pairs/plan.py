@@ -15,7 +15,8 @@ Squared distances within a block come from one of three places:
                 independent, so that in SMMD² they add up to u·√(E k² / E h²), whatever n.
     systematic  b, the mean relative error of the machine's float32 ``exp``, measured once
                 (about 5e-9), and of a mixture's relative precisions as float32 hold them.  It
-                shifts all pairs alike: n·b·E k / √(2 E h²) in SMMD².
+                shifts all pairs alike: n·b·E k / √(2 E h²) in SMMD².  That of a sliced kernel's
+                series is measured, too, and taken back.
 
 h is k centred on both sides.  The second line grows with n; past some 40,000 points float64 takes
 over.  Kernels wider than the data's spread, where f = k − 1 is small, always use float64.
@@ -28,8 +29,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +41,12 @@ from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
 GRAM_TOLERANCE = 2e-13
 #: Largest error of SMMD², in null standard deviations, that float32 may bring.
 GRAM32_TOLERANCE = 1e-4
-#: Below so many pairs, times d + 8 for what one costs, float32 saves nothing.
+#: Below so many pairs, times d + 8 for what one costs (d + 72 for a series), float32 saves nothing.
 WORTHWHILE = 1 << 22
+
+#: What is left of a series' mean error in float32 where ``series`` has taken it back: five times
+#: the standard error of that measurement.
+SERIES_BIAS = 5e-10
 
 PATHS = ("difference", "gram", "gram32", "triton", "dense")
 #: Names a path for a whole process, as ``use`` does for a block.
@@ -86,18 +91,29 @@ def _checked(path: str, name: str) -> str:
     return path
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """A path and the reason for it; ``bound`` is the error bound that decided."""
 
     path: str
-    why: str
+    because: str
     bound: float
+
+    @property
+    def why(self) -> str:
+        """The reason with its numbers: most choices are never asked for it."""
+        return self.because.format(self.bound)
+
+
+#: Reasons, short of the bound.
+FLOAT32 = f"float32 data; error in SMMD² {{:.0e}} <= {GRAM32_TOLERANCE:.0e}"
+GRAM = f"relative error of a kernel value {{:.0e}} <= {GRAM_TOLERANCE:.0e}"
 
 
 def steepest(radial: Radial) -> float:
     """The largest precision: what an error in r²/2 is multiplied by."""
     if isinstance(radial, Exponentials):
+        if isinstance(radial.a, tuple):
+            return max(radial.a, default=0.0)
         return float(np.max(np.asarray(radial.a))) if np.size(radial.a) else 0.0
     assert isinstance(radial, Rational | SeriesRadial)
     return radial.a
@@ -111,21 +127,20 @@ def choose(radius2: float, shape: tuple[int, int, int], radial: Radial, single: 
     asked = forced()
     ar2 = steepest(radial) * radius2 if math.isfinite(radius2) else math.inf
     bound = 4.0 * ar2 * 2.0**-52
+    cost = shape[2] + (72 if isinstance(radial, SeriesRadial) else 8)
+    worthwhile = shape[0] * shape[1] * shape[1] * cost >= WORTHWHILE
     bound32 = math.inf
-    if single and ar2 < math.inf:
+    if single and ar2 < math.inf and (worthwhile or asked == "gram32"):
         bound32 = float32_error(ar2, shape[1], shape[2], radial)
     if asked in ("difference", "gram", "gram32"):
         if asked == "gram32" and not single:
             asked = "gram"
         errors = {"difference": 0.0, "gram": bound, "gram32": bound32}
         return Choice(asked, f"{asked!r} was asked for", errors[asked])
-    worthwhile = shape[0] * shape[1] * shape[1] * (shape[2] + 8) >= WORTHWHILE
-    if worthwhile and bound32 <= GRAM32_TOLERANCE:
-        why = f"float32 data; error in SMMD² {bound32:.0e} <= {GRAM32_TOLERANCE:.0e}"
-        return Choice("gram32", why, bound32)
+    if bound32 <= GRAM32_TOLERANCE:
+        return Choice("gram32", FLOAT32, bound32)
     if bound <= GRAM_TOLERANCE:
-        why = f"relative error of a kernel value {bound:.0e} <= {GRAM_TOLERANCE:.0e}"
-        return Choice("gram", why, bound)
+        return Choice("gram", GRAM, bound)
     why = f"Gram distances could be off by {bound:.0e} > {GRAM_TOLERANCE:.0e}: far-out points"
     return Choice("difference", why, 0.0)
 
@@ -136,6 +151,9 @@ def float32_error(ar2: float, n: int, d: int, radial: Radial) -> float:
     if math.isinf(random):
         return math.inf
     unit = (4.0 + 4.0 * ar2) * 2.0**-24
+    if isinstance(radial, SeriesRadial):
+        # Distances act through −φ' <= −φ'(0), and its polynomials round more often.
+        unit = (8.0 + 4.0 * ar2 * sum(radial.series[1])) * 2.0**-24
     bias = exp_bias() if isinstance(radial, Exponentials) else 0.0
     return unit * random + n * (bias * common + shared)
 
@@ -160,6 +178,8 @@ def _sensitivity(radial: Radial, d: int) -> tuple[float, float, float]:
         return _of_precisions(radial.a, d)
     if isinstance(radial, Rational) and not radial.base:
         return _of_imq(radial.a, d)
+    if isinstance(radial, SeriesRadial) and radial.amplitude == 1.0:
+        return _of_sliced(radial.a, d)
     return none
 
 
@@ -183,6 +203,13 @@ def _of_imq(a: float, d: int) -> tuple[float, float, float]:
     log_h2 = closed_form.log_null_second_moment(mixture, d)
     mean = float(np.exp(mixture.log_weights) @ np.exp(closed_form.log_constant(mixture, d)))
     return math.sqrt(mean) * math.exp(-0.5 * log_h2), 0.0, 0.0  # k ≤ 1, so E k² ≤ E k
+
+
+@lru_cache(maxsize=256)
+def _of_sliced(a: float, d: int) -> tuple[float, float, float]:
+    mixture = kernels.Sliced(a**-0.5).resolve(2, d)
+    random = math.exp(-0.5 * closed_form.log_null_second_moment(mixture, d))  # |φ − base| <= 1
+    return random, 0.0, SERIES_BIAS * math.sqrt(0.5) * random
 
 
 @lru_cache(maxsize=1)
