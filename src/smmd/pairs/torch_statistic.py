@@ -10,15 +10,17 @@ host; ``torch.compile`` sees the operator ``smmd::statistic``.  Both do the same
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from smmd import arrays
+from smmd import arrays, samples
 from smmd.pairs import blocks, gpu, plan
 from smmd.pairs import torch as torch_pairs
+from smmd.pairs.functions import value_and_slope
 from smmd.radial import Radial, decode
 
 
@@ -30,6 +32,11 @@ class Form(NamedTuple):
     constant: float
     unbiased: bool
 
+
+#: Coordinates of points whose squares sum to less need no look of their own.
+ORDINARY = 1e290
+#: Of float32.
+LARGEST = float(np.finfo(np.float32).max)
 
 _PLAIN = (Tensor, torch.nn.Parameter)
 
@@ -50,6 +57,16 @@ def by_blocks(z: Tensor) -> bool:
     return known and plan.forced() != "dense" and not gpu.serves(z)
 
 
+def _may_lose(form: Form, z: Tensor) -> bool:
+    """Whether a far point could cost a wide kernel's value digits that ``smmd.sharpen`` mends.
+
+    Its test, for points whose terms are as large as they can be: at the origin, or far from it.
+    """
+    ends = form.cross.value(np, np.array([0.0, 1e30])) - form.constant
+    largest = float(np.abs(ends).max()) / math.sqrt(max(1, z.shape[-2]))
+    return 2.0**-50 * largest > (1e-13 if z.dtype == torch.float64 else 1e-6)
+
+
 class Ready:
     """A statistic for plain tensors of one shape, type and device: what is known of it beforehand.
 
@@ -58,7 +75,7 @@ class Ready:
 
     def __init__(self, form: Form, z: Tensor, wide: bool) -> None:
         self.form, self.by_blocks = form, by_blocks(z)
-        self.serves = gpu.serves(z) or (self.by_blocks and not wide)
+        self.serves = gpu.serves(z) or (self.by_blocks and not (wide and _may_lose(form, z)))
         self.on_gpu = None
         if gpu.serves(z):
             self.on_gpu = gpu.statistic(*form, z.shape, z.dtype, z.device)
@@ -92,20 +109,30 @@ def compiled(z: Tensor, form: Form) -> Tensor:
 
 def _on_cpu(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:
     """In NumPy, all of it in float64 but for the blocks that ``plan`` lets be float32."""
-    given = z.detach().numpy()
-    x, n = given.astype(np.float64, copy=False), z.shape[-2]
+    x, n = z.detach().numpy().astype(np.float64, copy=False), z.shape[-2]
     count = n * (n - 1) if form.unbiased else n * n
     single = z.dtype == torch.float32
-    total, slope = blocks.pair_sum(given, form.pair, gradient=gradient, single=single)
     norms = np.einsum("...k,...k->...", x, x)
-    value = form.constant + total / count - 2.0 * form.cross.value(np, norms).mean(-1)
+    if not np.maximum.reduce(norms, axis=None, initial=0.0) < ORDINARY:
+        samples.check_finite(z, "z")
+    total, slope = blocks.pair_sum(x, form.pair, gradient=gradient, single=single)
+    cross, bend = value_and_slope(form.cross, norms, gradient)
+    value = form.constant + total / count - (2.0 / n) * np.add.reduce(cross, axis=-1)
     if not form.unbiased:
         value = value + form.pair.value(np, np.zeros_like(value)) / n
-    answer: Tensor = arrays.saturating_cast(torch.from_numpy(np.asarray(value)), z.dtype)
-    if slope is None:
-        return answer, None
-    slope = slope / count - (4.0 / n) * form.cross.slope(np, norms)[..., None] * x
-    return answer, arrays.saturating_cast(torch.from_numpy(slope), z.dtype)
+    if slope is None or bend is None:
+        return _tensor(value, single), None
+    bend *= -4.0 / n
+    slope /= count
+    slope += bend[..., None] * x
+    return _tensor(value, single), _tensor(slope, single)
+
+
+def _tensor(values: np.ndarray, single: bool) -> Tensor:
+    """As a tensor; what is beyond float32 becomes its largest number."""
+    if single:
+        values = np.minimum(np.maximum(values, -LARGEST), LARGEST).astype(np.float32)
+    return torch.from_numpy(np.asarray(values))
 
 
 def _by_terms(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:
