@@ -8,7 +8,7 @@ import torch
 
 import smmd
 from smmd.torch import SlicedLoss
-from smmd.torch.slices import frequencies, random_directions
+from smmd.torch.slices import cosines, random_directions
 
 
 def codes(n, d, seed=0, scale=1.2):
@@ -64,7 +64,7 @@ def test_directions_are_uniform_unit_vectors_and_differ_by_step_and_seed():
 
 @pytest.mark.parametrize("gamma", [0.05, 0.3, 1.0, 2.0])
 def test_frequencies_are_the_gaussian_kernel(gamma):
-    t, p = (np.array(v) for v in frequencies(gamma))
+    t, p = (v.numpy() for v in cosines(gamma))
     r = np.linspace(0.0, 11.0 * max(1.0, gamma), 301)
     expected = np.exp(-0.5 * (r / gamma) ** 2)
     np.testing.assert_allclose(np.cos(np.outer(r, t)) @ p, expected, atol=1e-7)

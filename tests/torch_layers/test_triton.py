@@ -1,4 +1,4 @@
-"""CodeNorm's Triton kernels: right in the interpreter, and accepted by the compiler."""
+"""Triton kernels of CodeNorm and SlicedLoss: right in the interpreter, and they compile."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ def work(folder, interpret, *arguments):
     return done.stdout.split()
 
 
-def test_kernels_give_what_operators_give(tmp_path):
-    assert work(tmp_path, True) == ["ok"]
+@pytest.mark.parametrize("layer", ["norm", pytest.param("slices", marks=pytest.mark.slow)])
+def test_kernels_give_what_operators_give(tmp_path, layer):
+    assert work(tmp_path, True, layer) == ["ok"]
 
 
 @pytest.mark.slow
 def test_kernels_compile_for_a_gpu(tmp_path):
     names = work(tmp_path, False, "compile")
-    assert names == ["standardize_rows", "standardize_rows", "standardize_rows_backward"]
+    norm = ["standardize_rows", "standardize_rows", "standardize_rows_backward"]
+    assert names == norm + 2 * ["wave_sums", "wave_slopes"]

@@ -17,10 +17,12 @@ from torch.utils.checkpoint import checkpoint
 
 from smmd.arrays import constant_under_compile
 from smmd.kernels import Sliced
+from smmd.pairs import gpu
 from smmd.sigreg import sliced_null_sd
 from smmd.torch.distributed import Group, check_group, resolve, total
 from smmd.torch.layout import Layout, check_layout, to_rows
 from smmd.torch.precision import at_least_single, is_recomputed, outside_autocast
+from smmd.torch.standardizing import serves
 
 #: Up to where frequencies are taken, in units of 1/γ: cut off there the kernel is exact to 2e-9.
 _LAST = 6.0
@@ -28,11 +30,13 @@ _LAST = 6.0
 #: off by more than 1e-7.  Projections from N(0, 1) and codes like it differ by up to 11.
 _FARTHEST, _TAIL = 11.0, 5.8
 _FEWEST, _MOST = 16, 256
+#: Up to so many frequencies a GPU has kernels: they are unrolled.
+_UNROLLED = 64
 
 
 @constant_under_compile
-def frequencies(gamma: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """t_q ≥ 0 and p_q of the cosines; the p_q sum to one."""
+def frequencies(gamma: float) -> tuple[int, float]:
+    """How many frequencies t_q = q · step there are, and their step."""
     period = _FARTHEST / gamma + _TAIL
     many = max(_FEWEST, math.ceil(_LAST * period / (2.0 * math.pi)))
     if many > _MOST:
@@ -40,14 +44,16 @@ def frequencies(gamma: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
             f"gamma={gamma!r} is too narrow for random slices: it takes {many} frequencies, the "
             f"most is {_MOST}; use SMMDLoss(kernel=smmd.Sliced({gamma!r})) or a wider kernel"
         )
-    step = _LAST / many
-    heights = [math.exp(-0.5 * (q * step) ** 2) for q in range(many + 1)]
-    heights[0] *= 0.5
-    mass = sum(heights)
-    return (
-        tuple(q * step / gamma for q in range(many + 1)),
-        tuple(height / mass for height in heights),
-    )
+    return many + 1, _LAST / many / gamma
+
+
+def cosines(gamma: float, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+    """t_q ≥ 0 and p_q of the cosines, made on the device; the p_q sum to one."""
+    waves, step = frequencies(gamma)
+    t = torch.arange(waves, dtype=torch.float64, device=device) * step
+    heights = torch.exp(-0.5 * (gamma * t) ** 2)
+    heights = torch.where(t > 0.0, heights, 0.5)
+    return t, heights / heights.sum()
 
 
 @constant_under_compile
@@ -59,6 +65,8 @@ class SlicedLoss(nn.Module):
     """SMMD² with the kernel ``Sliced(gamma)``, by random directions: O(n·n_slices) work and memory.
 
     Zero mean and unit variance under normality, over the codes and the directions together.
+    On an NVIDIA GPU float32 codes have kernels, which take O(n·d) memory, for gamma ≥ 0.2 and
+    outside ``torch.compile``.
     ``SMMDLoss(kernel=smmd.Sliced(gamma))`` takes all directions exactly and is faster up to tens of
     thousands of codes; this one wins where n² pairs do not fit the time.
 
@@ -115,15 +123,9 @@ class SlicedLoss(nn.Module):
             directions = random_directions(self.seed, self.step, self.n_slices, rows.shape[-1])
             if self.training and self.resample:
                 self._advance()
-            t, p = frequencies(self.kernel.gamma)
-            # One direction's cosines at a time would be slow, all at once large: in the backward
-            # pass they are computed again, so that only the projections stay.
-            sums = checkpoint(
-                _wave_sums, rows, directions.to(rows.dtype), t, use_reentrant=False,
-                preserve_rng_state=False,
-            )  # fmt: skip
+            sums = _sums(rows, directions.to(rows.dtype), *frequencies(self.kernel.gamma))
             n = _count(rows, group)
-            value = self._value(total(sums, group), t, p, n, rows.shape[-1]).mean()
+            value = self._value(total(sums, group), n, rows.shape[-1]).mean()
             return value.to(rows.dtype)
 
     def _advance(self) -> None:
@@ -134,18 +136,15 @@ class SlicedLoss(nn.Module):
             )
         self.step.add_(1)  # in place: a replayed CUDA graph goes on, too
 
-    def _value(
-        self, sums: Tensor, t: tuple[float, ...], p: tuple[float, ...], n: int, d: int
-    ) -> Tensor:
+    def _value(self, sums: Tensor, n: int, d: int) -> Tensor:
         """The U-statistic of each direction, averaged, in null standard deviations."""
-        target = [math.exp(-0.5 * q * q) for q in t]
-        value = torch.zeros_like(sums[0, 0, ..., 0])
-        for q, weight in enumerate(p):
-            real, imaginary = sums[q, 0], sums[q, 1]
-            pairs = (real * real + imaginary * imaginary - n) / (n * (n - 1))
-            gap = pairs - (2.0 * target[q] / n) * real + target[q] ** 2
-            value = value + weight * gap.mean(-1)
-        return value / _null_sd(n, d, self.kernel.gamma, self.n_slices)
+        t, p = (
+            v.reshape(-1, *[1] * (sums.ndim - 3)) for v in cosines(self.kernel.gamma, sums.device)
+        )
+        target = torch.exp(-0.5 * t * t)
+        square = (sums * sums).sum(1).mean(-1)
+        gap = (square - n) / (n * (n - 1)) - (2.0 / n) * target * sums[:, 0].mean(-1) + target**2
+        return (p * gap).sum(0) / _null_sd(n, d, self.kernel.gamma, self.n_slices)
 
     def extra_repr(self) -> str:
         return f"n_slices={self.n_slices}, gamma={self.kernel.gamma}, seed={self.seed}"
@@ -166,20 +165,78 @@ def _total_count(n: int, group: Any) -> int:
     return sum(count or 0 for count in counts)
 
 
-def _wave_sums(rows: Tensor, directions: Tensor, t: tuple[float, ...]) -> Tensor:
-    """Σ_i cos(t_q y_i) and Σ_i sin(t_q y_i) in float64, shape (q, 2, …, n_slices).
+def _sums(rows: Tensor, directions: Tensor, waves: int, step: float) -> Tensor:
+    """Σ_i cos(t_q y_i) and Σ_i sin(t_q y_i) in float64, shape (waves, 2, …, n_slices)."""
+    if _has_kernels(rows, waves):
+        found: Tensor = _WaveSums.apply(rows, directions, waves, step)  # type: ignore[no-untyped-call]
+        return found
+    return _recorded(rows, directions, waves, step)
 
-    The frequencies are multiples of t[1], so that one sine and cosine serve all by the addition
-    theorems, real and imaginary part of a power.
+
+def _recorded(rows: Tensor, directions: Tensor, waves: int, step: float) -> Tensor:
+    """The same in operators.
+
+    One direction's cosines at a time would be slow, all at once large: in the backward pass they
+    are computed again, so that only the projections stay.
     """
-    angle = (rows @ directions.mT) * t[1]
+    found: Tensor = checkpoint(
+        _wave_sums, rows, directions, waves, step, use_reentrant=False, preserve_rng_state=False
+    )
+    return found
+
+
+def _wave_sums(rows: Tensor, directions: Tensor, waves: int, step: float) -> Tensor:
+    """One sine and cosine serve all frequencies by the addition theorems: parts of a power."""
+    angle = (rows @ directions.mT) * step
     cosine, sine = torch.cos(angle), torch.sin(angle)
     real, imaginary = torch.ones_like(cosine), torch.zeros_like(sine)
     sums = []
-    for _ in t:
+    for _ in range(waves):
         sums.append(torch.stack([v.sum(-2, dtype=torch.float64) for v in (real, imaginary)]))
         real, imaginary = real * cosine - imaginary * sine, real * sine + imaginary * cosine
     return torch.stack(sums)
+
+
+def _has_kernels(rows: Tensor, waves: int) -> bool:
+    return (
+        waves <= _UNROLLED
+        and rows.dtype is torch.float32
+        and rows.numel() > 0
+        and serves(rows)
+        and gpu.serves(rows)
+    )
+
+
+class _WaveSums(torch.autograd.Function):
+    """One kernel each way, which write nothing of n times the number of directions."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, directions: Tensor, waves: int, step: float) -> Tensor:
+        from smmd.torch import slices_triton as kernels
+
+        ctx.save_for_backward(rows, directions)
+        ctx.waves, ctx.step = waves, step
+        found = kernels.sums(_stacked(rows), directions, step, waves)
+        return found.reshape(waves, 2, *rows.shape[:-2], len(directions))
+
+    @staticmethod
+    def backward(ctx: Any, on_sums: Tensor) -> tuple[Tensor, None, None, None]:
+        from smmd.torch import slices_triton as kernels
+
+        rows, directions = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the graph of this pass is wanted, too
+            with outside_autocast(rows):
+                sums = _recorded(rows, directions, ctx.waves, ctx.step)
+                (slope,) = torch.autograd.grad(sums, rows, on_sums, create_graph=True)
+            return slope, None, None, None
+        pull = on_sums.reshape(ctx.waves, 2, -1, len(directions))
+        slope = kernels.slopes(_stacked(rows), directions, ctx.step, pull)
+        return slope.reshape(rows.shape), None, None, None
+
+
+def _stacked(rows: Tensor) -> Tensor:
+    """(…, n, d) as contiguous (B, n, d)."""
+    return rows.reshape(-1, *rows.shape[-2:]).contiguous()
 
 
 def random_directions(seed: int, step: Tensor, count: int, d: int) -> Tensor:
