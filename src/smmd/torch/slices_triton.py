@@ -74,7 +74,9 @@ def products(x, i, many_x, y, j, many_y, D: tl.constexpr, BD: tl.constexpr):
     for start in range(BD, D, BD):
         left = block_of(x, i, start + k, many_x, D)
         right = block_of(y, j, start + k, many_y, D)
-        found = tl.dot(left, tl.trans(right), found, input_precision="tf32x3")
+        # Tensor cores truncate when they add: with many coordinates that would shrink projections.
+        # A sum would become the product's start, fma does not.
+        found = tl.fma(tl.dot(left, tl.trans(right), input_precision="tf32x3"), 1.0, found)
     return found
 
 
