@@ -110,12 +110,15 @@ GRAM = f"relative error of a kernel value {{:.0e}} <= {GRAM_TOLERANCE:.0e}"
 
 
 def steepest(radial: Radial) -> float:
-    """The largest precision: what an error in r²/2 is multiplied by."""
+    """The largest precision: what an error in r²/2 is multiplied by, relative to the kernel."""
     if isinstance(radial, Exponentials):
         if isinstance(radial.a, tuple):
             return max(radial.a, default=0.0)
         return float(np.max(np.asarray(radial.a))) if np.size(radial.a) else 0.0
-    assert isinstance(radial, Rational | SeriesRadial)
+    if isinstance(radial, SeriesRadial):
+        # −(log φ)' is largest at 0, where it is −φ'(0), and every T_k(1) is one.
+        return radial.a * sum(radial.series[1])
+    assert isinstance(radial, Rational)
     return radial.a
 
 
@@ -152,8 +155,7 @@ def float32_error(ar2: float, n: int, d: int, radial: Radial) -> float:
         return math.inf
     unit = (4.0 + 4.0 * ar2) * 2.0**-24
     if isinstance(radial, SeriesRadial):
-        # Distances act through −φ' <= −φ'(0), and its polynomials round more often.
-        unit = (8.0 + 4.0 * ar2 * sum(radial.series[1])) * 2.0**-24
+        unit = (8.0 + 4.0 * ar2) * 2.0**-24  # polynomials round more often
     bias = exp_bias() if isinstance(radial, Exponentials) else 0.0
     return unit * random + n * (bias * common + shared)
 

@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
 from smmd.radial import ALONE, SeriesRadial
 
@@ -139,7 +138,7 @@ def _fit(
         found = [_cut(basis @ v, REST[dtype]) for v in (-phi.value(np, x) / s, -phi.slope(np, x))]
         fits.append((sum(map(len, found)), c_here, stretch, found))
     _, c, stretch, found = min(fits, key=lambda fit: fit[0])
-    powers = [chebyshev.cheb2poly(v) for v in found]
+    powers = [np.polynomial.chebyshev.cheb2poly(v) for v in found]
     lost = max(float(np.abs(p).sum() / np.abs(v).sum()) for p, v in zip(powers, found, strict=True))
     if max(map(len, found)) > MOST or lost > LOSS:
         return None
