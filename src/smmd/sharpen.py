@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from smmd import arrays, pairs
@@ -11,8 +13,18 @@ from smmd.pairs.centred import centred_mean, centred_mean_of_points
 from smmd.radial import Exponentials
 from smmd.samples import Sample
 
+#: How far off a term may be, relatively, in float64.
+UNIT = 2.0**-50
 #: How many kernel values SMMD² may be computed again from: about a second.
 MOST_VALUES = 1 << 25
+
+
+def loses(unit: float, size: Any, precise: bool) -> Any:
+    """Whether terms of this size, each off by ``unit`` of itself, cost digits that are promised.
+
+    ``precise``: the answer is float64.  ``size`` is the root of the terms' summed squares over n.
+    """
+    return unit * size > (1e-13 if precise else 1e-6)
 
 
 def sharpened(value: Array, sample: Sample, terms: Terms) -> Array:
@@ -41,8 +53,8 @@ def sharpened(value: Array, sample: Sample, terms: Terms) -> Array:
     size = np.linalg.norm(off.astype(np.float64), axis=-1) / n
     now = np.asarray(arrays.to_numpy(value, "SMMD²"), dtype=np.float64)
     precise = "float64" in str(sample.dtype)
-    unit = 2.0**-50 if "float64" in str(z.dtype) else 2.0**-21
-    lost = unit * size > (1e-13 if precise else 1e-6) * np.maximum(1.0, np.abs(now))
+    unit = UNIT if "float64" in str(z.dtype) else 2.0**-21
+    lost = loses(unit, size / np.maximum(1.0, np.abs(now)), precise)
     if not np.any(lost):
         return value
     change = np.zeros_like(now)

@@ -62,9 +62,11 @@ def _may_lose(form: Form, z: Tensor) -> bool:
 
     Its test, for points whose terms are as large as they can be: at the origin, or far from it.
     """
+    from smmd.sharpen import UNIT, loses
+
     ends = form.cross.value(np, np.array([0.0, 1e30])) - form.constant
     largest = float(np.abs(ends).max()) / math.sqrt(max(1, z.shape[-2]))
-    return 2.0**-50 * largest > (1e-13 if z.dtype == torch.float64 else 1e-6)
+    return bool(loses(UNIT, largest, z.dtype == torch.float64))
 
 
 class Ready:
@@ -238,9 +240,20 @@ def _operator(
     unbiased: bool,
     gradient: bool,
 ) -> tuple[Tensor, Tensor]:
-    form = Form(decode(pair, pair_numbers), decode(cross, cross_numbers), constant, unbiased)
-    value, slope = Ready(form, z, False).compute(z.detach(), gradient)
+    encoded = (pair, tuple(pair_numbers), cross, tuple(cross_numbers), constant, unbiased)
+    key = (*encoded, z.shape, z.dtype, z.device, plan.forced())
+    ready = _decoded.get(key)
+    if ready is None:
+        if len(_decoded) > 1024:
+            _decoded.clear()
+        form = Form(decode(pair, pair_numbers), decode(cross, cross_numbers), constant, unbiased)
+        ready = _decoded[key] = Ready(form, z, False)
+    value, slope = ready.compute(z.detach(), gradient)
     return value, z.new_empty(0) if slope is None else slope
+
+
+#: What the operator made ready, by its arguments.
+_decoded: dict[Any, Ready] = {}
 
 
 @_operator.register_fake
