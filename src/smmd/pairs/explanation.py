@@ -42,7 +42,7 @@ _WORDS = {
     "difference": "blocks of summed squared differences in float64",
     "gram": "blocks of matrix products in float64",
     "gram32": "blocks of matrix products in float32, summed in float64",
-    "direct": "one fused Triton kernel on differences",
+    "direct": "one fused Triton kernel",
     "triton": "fused Triton kernels on matrix units",
     "dense": "the formulas as they read, a block of rows at a time",
 }
