@@ -48,11 +48,11 @@ On a CPU, for NumPy and PyTorch:
 - `gram`: blocks of the upper triangle through BLAS and `exp`, all cores, in float64;
 - `gram32`: the same in float32, for float32 data where that changes SMMD² by less than 10⁻⁴;
 - `difference`: differences in place of products, for points far out and for the gradients of small
-  float64 samples.
+  float64 samples whose terms cancel.
 
 On an NVIDIA GPU, for PyTorch, `triton`: fused kernels on matrix units, and for small samples one
-kernel on differences. In every framework `dense`: the formulas as they read, a block of rows at a
-time.
+launch for everything (`direct`). In every framework `dense`: the formulas as they read, a block of
+rows at a time.
 
 One statistic of a sample that is too large for one process, or one GPU:
 `torchrun --nproc-per-node 4 -m smmd.distributed codes.npy`.
