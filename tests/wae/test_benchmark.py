@@ -41,8 +41,10 @@ def test_results_and_page(arguments, tmp_path):
     for _ in range(2):  # written again, it takes the same place
         _mnist_page.write(arguments, docs)
     text = (docs / "training.md").read_text(encoding="utf-8")
-    assert text.count("| test MSE |") == 1
-    assert f"| 2 | {two['train_s']:.1f} |" in text
+    assert text.count("<!-- mnist -->") == 1
+    written = text.partition("<!-- mnist -->")[2].partition("<!-- /mnist -->")[0]
+    assert written.count("| test MSE |") == 1
+    assert f"| 2 | {two['train_s']:.1f} |" in written
     assert (docs / "images" / "mnist.png").read_bytes().startswith(b"\x89PNG")
 
 
