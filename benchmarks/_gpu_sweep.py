@@ -20,12 +20,11 @@ from benchmarks import _gpu_check, _gpu_timing
 from smmd.pairs import triton as pairs
 from smmd.pairs.triton import Tiles
 from smmd.pairs.triton_direct_sums import direct_sums
-from smmd.pairs.triton_plan import Blocks, choose_blocks, choose_tiles
 
 
 @dataclass(frozen=True)
 class Case:
-    """One problem and one way to cut it; ``Blocks`` are for the kernel of small samples."""
+    """One problem and one way to cut it; ``block`` > 0 means the kernel on differences."""
 
     work: str
     kind: str
@@ -33,23 +32,24 @@ class Case:
     n: int
     d: int
     gradient: bool
-    cut: Tiles | Blocks
+    tiles: Tiles | None
+    block: int = 0
+    warps: int = 4
 
 
 def problem_call(case: Case, n: int, batch: int, device: str = "cuda") -> Callable[[], object]:
     z = torch.randn(batch, n, case.d, device=device)
     problem = _gpu_check.problems(case.d, device, [case.kind])[0]
-    cut = case.cut
-    if isinstance(cut, Blocks):
+    if case.block:
         a = torch.full((1, 1), 8.0 / case.d, dtype=torch.float64, device=device)
         zero, one = torch.zeros_like(a), torch.ones_like(a)
         kernel = pairs._exponentials(a, zero, one, (0.0,), z.device)
 
         def direct() -> tuple[Tensor, Tensor | None]:
-            return direct_sums(z, z, kernel, 0, case.gradient, blocks=cut)
+            return direct_sums(z, z, kernel, 0, case.gradient, block=case.block, warps=case.warps)
 
         return direct
-    return lambda: problem.sums(z, gradient=case.gradient, tiles=cut)
+    return lambda: problem.sums(z, gradient=case.gradient, tiles=case.tiles)
 
 
 def _compile(case: Case) -> tuple[Case, str, float]:
@@ -129,26 +129,17 @@ def cases() -> list[Case]:
         [Tiles(128, 64, 8, 3, 4, 3), Tiles(128, 32, 8, 3, 4, 3), Tiles(64, 32, 4, 3, 4, 3)],
     )
     for n, d in ((100, 8), (1024, 8), (1024, 64), (4096, 8), (256, 64)):
-        for rows, warps in ((16, 4), (16, 8), (32, 4), (32, 8)):
-            cut = choose_blocks(d)._replace(rows=rows, warps=warps)
-            found.append(Case(f"grad {n}x{d}", "s=0.125", 1, n, d, True, cut))
+        for block, warps in ((16, 4), (16, 8), (32, 4), (32, 8)):
+            if block >= 16:
+                found.append(Case(f"grad {n}x{d}", "s=0.125", 1, n, d, True, None, block, warps))
         if n > 100:
             add(f"grad {n}x{d}", "s=0.125", n, d, True, [
                 Tiles(64, 64, 4, 3, 4 if n == 1024 else 8, 3), Tiles(64, 32, 4, 3, 4, 3)
             ])  # fmt: skip
-    # Where one launch gives way to several (``prefers_direct``).
-    for n, d in ((512, 100), (256, 512), (1024, 512)):
-        whole = choose_blocks(d)
-        for gradient in (True, False):
-            work = f"{'grad' if gradient else 'value'} {n}x{d}"
-            cuts = [whole, whole._replace(columns=32), choose_tiles(1, n, n, d, gradient)]
-            if gradient:
-                cuts += [whole._replace(chunk=c) for c in (64, 128) if c < whole.chunk]
-            found.extend(Case(work, "s=0.125", 1, n, d, gradient, cut) for cut in cuts)
-    for rows, warps in ((16, 4), (32, 8), (16, 8)):
-        cut = choose_blocks(8)._replace(rows=rows, warps=warps)
-        for work, gradient in (("grad", True), ("value", False)):
-            found.append(Case(f"{work} 10000x100x8", "s=0.125", 10000, 100, 8, gradient, cut))
+    for block, warps in ((16, 4), (32, 8), (16, 8)):
+        case = Case("grad 10000x100x8", "s=0.125", 10000, 100, 8, True, None, block, warps)
+        found.append(case)
+        found.append(Case("value 10000x100x8", "s=0.125", 10000, 100, 8, False, None, block, warps))
     return found
 
 
@@ -161,7 +152,8 @@ def run(only: str = "") -> list[dict[str, object]]:
     print(f"compiled {len(listed)} in {time.perf_counter() - begun:.0f} s", flush=True)
     rows: list[dict[str, object]] = []
     for case in listed:
-        how = ",".join(map(str, case.cut))
+        cut = case.tiles or (case.block, case.warps)
+        how = ",".join(map(str, cut))
         if failed[case]:
             print(f"{case.work:22s} {how:28s} failed: {failed[case]}", flush=True)
             continue

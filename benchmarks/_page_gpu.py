@@ -141,9 +141,8 @@ def _crossovers(rows: Rows) -> str:
 
 #: What the rows do not show yet.
 PENDING = """
-Changed since these runs, correct in Triton's interpreter and not yet measured on a GPU: up to 1,024
-points in 65 to 512 dimensions take one launch, with a gradient exact to 1e-6; beyond 64 dimensions
-norms are stored more exactly; `SlicedLoss` has kernels of its own.
+Changed since these runs, correct in Triton's interpreter and not yet measured on a GPU: beyond 64
+dimensions norms are stored more exactly; `SlicedLoss` has kernels of its own.
 """
 
 

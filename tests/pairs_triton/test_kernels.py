@@ -64,9 +64,9 @@ def test_batches_far_points_and_the_biased_estimator(found):
 def test_half_precision_data_are_rounded_only_at_the_end(found):
     # Eleven and eight bits of the answer, of which the interpreter cuts the rest off.
     for dtype, bits in (("float16", 11), ("bfloat16", 8)):
-        for case in (found[f"type torch.{dtype} {d}"] for d in (5, 260)):
-            assert case["value"] < 2.0 ** (1 - bits)
-            assert case["gradient"] < 2.0 ** (1 - bits)
+        case = found[f"type torch.{dtype}"]
+        assert case["value"] < 2.0 ** (1 - bits)
+        assert case["gradient"] < 2.0 ** (1 - bits)
 
 
 def test_second_derivative(found):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import sys
@@ -51,10 +50,6 @@ CASES = [
     ("direct", (41, 3), FIXED),
     ("direct", (130, 8), ("narrow",)),
     ("direct", (97, 33), FIXED),
-    ("direct", (97, 65), FIXED),
-    ("direct", (41, 130), ("narrow", "scales", "sliced")),
-    ("direct", (33, 300), ("narrower", "scales", "imq")),
-    ("direct", (20, 512), ("narrow", "wide", "imq", "sliced")),
     ("fused", (41, 3), ("narrow",)),
     ("fused", (130, 8), FIXED),
     ("fused", (97, 33), ("narrow", "sliced")),
@@ -123,28 +118,21 @@ def paths() -> Iterator[tuple[str, dict[str, float]]]:
 def uses() -> Iterator[tuple[str, dict[str, float]]]:
     """What reaches the kernels in other ways than a plain sample in float32."""
     narrow = KERNELS["narrow"]
-    for name, shape in (
-        ("adaptive", (29, 3, 2, 3)),
-        ("scales", (29, 3, 2, 3)),
-        ("adaptive", (21, 260, 3)),
-        ("scales", (21, 260, 2, 2)),
-        ("narrow", (18, 260, 130)),  # more than one launch finishes
-    ):
-        z = points(*shape)
-        found, truth = through_autograd(z, KERNELS[name]), exact(z, KERNELS[name])
-        yield f"batch {name} {shape}", errors(found, truth)
+    for name in ("adaptive", "scales"):
+        z = points(29, 3, 2, 3)
+        yield f"batch {name}", errors(through_autograd(z, KERNELS[name]), exact(z, KERNELS[name]))
     z = points(37, 4)
     how = {"unbiased": False}
     found, truth = through_autograd(z, narrow, **how), exact(z, narrow, **how)
     spread = smmd.null_variance(37, 4, narrow, unbiased=False) ** 0.5
     yield "biased", errors((found[0] / spread, found[1]), (truth[0] / spread, truth[1]))
-    for dtype, d in itertools.product((torch.float16, torch.bfloat16), (5, 260)):
-        z = points(33, d).to(dtype)
+    for dtype in (torch.float16, torch.bfloat16):
+        z = points(33, 5).to(dtype)
         value, slope = through_autograd(z.float(), narrow)
         half = through_autograd(z, narrow)
         assert half[0].dtype == half[1].dtype == dtype
         # The answer is rounded to the type of the data, nothing else is.
-        yield f"type {dtype} {d}", errors(half, (value.double(), slope.double()))
+        yield f"type {dtype}", errors(half, (value.double(), slope.double()))
     far = points(50, 3) + 1000.0
     yield "far away", errors(through_autograd(far, narrow), exact(far, narrow))
     z = points(24, 3)
@@ -166,7 +154,6 @@ def rows_against_columns() -> Iterator[tuple[str, dict[str, float]]]:
     assert column_cuts(2, 2100) == 2
     for name, tiles, (n, d), (start, stop) in (
         ("direct", None, (70, 3), (11, 52)),
-        ("direct steps", None, (70, 300), (11, 52)),
         ("fused", FUSED, (70, 3), (11, 52)),
         ("strips", STRIPS, (70, 3), (11, 52)),
         ("strips cut", wide, (2100, 65), (1940, 2090)),
@@ -184,24 +171,22 @@ def rows_against_columns() -> Iterator[tuple[str, dict[str, float]]]:
         truth = (total.detach()[None] / count, 2.0 * slope / count)
         yield f"rows {name}", errors((value / count, pull[0] / count), truth)
 
-    count = 70 * 69
-    for d in (3, 130):
-        z = points(70, d)
-        form = measure._fixed_terms(KERNELS["narrow"], 70, d, True, False, 680.0)
-        twin = z.double().requires_grad_()
-        whole = pairs.pair_sum(twin, form.pair)
-        (slope,) = torch.autograd.grad(whole, twin)
-        parts = ((0, z[:40]), (1, z[40:]))
+    z, count = points(70, 3), 70 * 69
+    form = measure._fixed_terms(KERNELS["narrow"], 70, 3, True, False, 680.0)
+    twin = z.double().requires_grad_()
+    whole = pairs.pair_sum(twin, form.pair)
+    (slope,) = torch.autograd.grad(whole, twin)
+    parts = ((0, z[:40]), (1, z[40:]))
+    with pairs.use("triton"):
         for gradient in (True, False):
-            with pairs.use("triton"):
-                found = [
-                    ranks.pair_sum(part, z, form.pair, ranks.Ranks(None, here, (40, 30), gradient))
-                    for here, part in parts
-                ]
+            found = [
+                ranks.pair_sum(part, z, form.pair, ranks.Ranks(None, here, (40, 30), gradient))
+                for here, part in parts
+            ]
             total = (found[0][0] + found[1][0])[None] / count
             pulls = torch.cat([pull for _, pull in found]) / count if gradient else None
             truth = (whole.detach()[None] / count, slope / count)
-            yield f"ranks, {d}, gradient {gradient}", errors((total, pulls), truth)
+            yield f"ranks, gradient {gradient}", errors((total, pulls), truth)
 
 
 class NoWaiting(TorchDispatchMode):
@@ -298,11 +283,11 @@ def norms() -> Iterator[tuple[str, dict[str, float]]]:
 
 def bits() -> Iterator[tuple[str, dict[str, float]]]:
     """The same input gives the same bits."""
-    for path, d in (("direct", 8), ("direct", 300), ("fused", 8), ("strips", 8)):
-        z = points(130, d)
+    z = points(130, 8)
+    for path in ("direct", "fused", "strips"):
         first, second = (statistic(z, KERNELS["narrow"], TILES[path], True) for _ in range(2))
         same = torch.equal(first[0], second[0]) and torch.equal(first[1], second[1])
-        yield f"bits {path} {d}", {"value": 0.0 if same else math.inf}
+        yield f"bits {path}", {"value": 0.0 if same else math.inf}
 
 
 def main() -> None:

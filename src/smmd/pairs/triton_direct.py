@@ -1,10 +1,8 @@
 """Small samples: one launch for everything.
 
 In few dimensions distances are sums of squared differences, where nothing cancels; in more, inner
-products of points centred on the tile's mean, three tf32 products each.  Where a tile's points do
-not fit in registers, both sides are read again for each step along d, and the gradient's dimensions
-are shared among programs.  Nothing is prepared beforehand, which only pays once the sample is large
-(``triton_gram``).
+products of points centred on the tile's mean, three tf32 products each.  Nothing is prepared
+beforehand, which only pays once the sample is large (``triton_gram``).
 """
 
 from __future__ import annotations
@@ -62,25 +60,17 @@ def direct(
     GRAD: tl.constexpr,
     PRODUCTS: tl.constexpr,  # distances from inner products
     D: tl.constexpr,
-    BK: tl.constexpr,  # dimensions that inner products take at a time
-    DC: tl.constexpr,  # dimensions of the gradient that one program finds
+    DP: tl.constexpr,
     BM: tl.constexpr,
     BN: tl.constexpr,
 ):
-    """One tile of rows against all columns; programs: batches × tiles × chunks of d.
-
-    Each program finds all its pairs, and of the gradient DC dimensions: more do not fit in its
-    registers.  The first chunk's program is the one that speaks for the value.
+    """One tile of rows against all columns; programs: batches × tiles.
 
     With CROSS, whole statistics: each program adds its points' cross terms (``triton_cross``).
     FINISH: the program that comes last, by the count of those that have ``arrived``, adds up the
     parts of its batch, in their order, and leaves the count at 0 again.
     """
     program = tl.program_id(0)
-    chunk = 0
-    if GRAD & (DC < D):
-        chunk = program % tl.cdiv(D, DC)
-        program = program // tl.cdiv(D, DC)
     b = (program // tiles).to(tl.int64)
     i = (program % tiles) * BM + tl.arange(0, BM)
     rows += b * m * D
@@ -109,18 +99,17 @@ def direct(
     else:
         factor = 2.0 * inverse_c_high
 
-    # Matrix products need an origin near by: the mean of this tile.
-    WHOLE: tl.constexpr = BK >= D
-    k = chunk * DC + tl.arange(0, DC)
-    if GRAD | (PRODUCTS & WHOLE):
-        x, origin = _around_mean(rows, i, live_i, k, D)
+    if GRAD | PRODUCTS:
+        # Matrix products need an origin near by: the mean of this tile.
+        k = tl.arange(0, DP)
+        live_x = live_i[:, None] & (k < D)[None, :]
+        x = tl.load(rows + i[:, None] * D + k[None, :], mask=live_x, other=0.0).to(tl.float32)
+        origin = tl.sum(x, 0) / tl.sum(live_i.to(tl.float32), 0)
+        x = tl.where(live_x, x - origin[None, :], 0.0)
     if PRODUCTS:
-        if WHOLE:
-            norm = tl.sum(x * x, 1)
-        else:
-            norm = _norms(rows, i, live_i, D, BK, BM)
+        norm = tl.sum(x * x, 1)
     if GRAD:
-        pull = tl.zeros((BM, DC), tl.float32)
+        pull = tl.zeros((BM, DP), tl.float32)
         pull_weight = tl.zeros((BM, BN), tl.float32)
 
     # Sums stay spread over the tile: few tiles follow each other, and reductions cost as much
@@ -129,8 +118,10 @@ def direct(
     for j0 in range(0, n, BN):
         j = j0 + tl.arange(0, BN)
         live_j = j < n
-        if (GRAD | PRODUCTS) & WHOLE:
-            y = _around(cols, j, live_j, k, origin, D)
+        if GRAD | PRODUCTS:
+            live_y = live_j[:, None] & (k < D)[None, :]
+            y = tl.load(cols + j[:, None] * D + k[None, :], mask=live_y, other=0.0)
+            y = tl.where(live_y, y.to(tl.float32) - origin[None, :], 0.0)
         if not PRODUCTS:
             r2 = tl.zeros((BM, BN), tl.float32)
             for k1 in tl.static_range(D):
@@ -138,8 +129,6 @@ def direct(
                 y1 = tl.load(cols + j * D + k1, mask=live_j, other=0.0).to(tl.float32)
                 step = x1[:, None] - y1[None, :]
                 r2 += step * step
-        elif not WHOLE:
-            r2 = _squared_distances(rows, cols, i, j, live_i, live_j, norm, D, BK, BM, BN)
         else:
             inner = tl.dot(x, tl.trans(y), input_precision="tf32x3")
             r2 = tl.fma(inner, -2.0, norm[:, None] + tl.sum(y * y, 1)[None, :])
@@ -155,109 +144,40 @@ def direct(
         total += tl.where(other, value, 0.0)
         if GRAD:
             pair = tl.where(other, pair, 0.0)
-            if not WHOLE:
-                y = _around(cols, j, live_j, k, origin, D)
             pull = tl.dot(pair, y, pull, input_precision="tf32x3")
             pull_weight += pair
 
     result = tl.sum(tl.sum(total.to(tl.float64), 1), 0) * scale
     if CROSS != ABSENT:
-        own, slope, z = _own_terms(rows, i, live_i, k, numbers, first, second, CROSS, D, BK, BM)
+        own, slope, z = _own_terms(rows, i, live_i, numbers, first, second, CROSS, D, DP)
         pair_scale = tl.load(numbers + 1)
         result = result * pair_scale + own
         factor *= pair_scale.to(tl.float32)
-    if chunk == 0:
-        tl.store(part + program, result)
+    tl.store(part + program, result)
     if GRAD:
-        if not WHOLE:  # rather than hold it, for want of registers
-            x, _ = _around_mean(rows, i, live_i, k, D)
         g = (pull - tl.sum(pull_weight, 1)[:, None] * x) * factor
         if CROSS != ABSENT:
             g += slope[:, None] * z
-        live_x = live_i[:, None] & (k < D)[None, :]
         tl.store(grad + b * m * D + i[:, None] * D + k[None, :], g, mask=live_x)
     if FINISH:  # noqa: SIM102 - which kernels take as one scalar condition
-        if chunk == 0:  # noqa: SIM102
-            if tl.atomic_add(arrived + b, 1, sem="acq_rel") == tiles - 1:
-                t = tl.arange(0, MOST_TILES)
-                # Not from the first-level cache, which does not see other programs' stores.
-                parts = tl.load(
-                    part + b * tiles + t, mask=t < tiles, other=0.0, cache_modifier=".cg"
-                )
-                tl.store(answer + b, saturated(tl.sum(parts, 0) + tl.load(numbers), LIMIT))
-                tl.store(arrived + b, 0)
-
-
-@triton.jit
-def _around_mean(rows, i, live_i, k, D: tl.constexpr):
-    """Dimensions k of these rows less their mean, and the mean."""
-    live = live_i[:, None] & (k < D)[None, :]
-    x = tl.load(rows + i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float32)
-    origin = tl.sum(x, 0) / tl.sum(live_i.to(tl.float32), 0)
-    return tl.where(live, x - origin[None, :], 0.0), origin
-
-
-@triton.jit
-def _around(cols, j, live_j, k, origin, D: tl.constexpr):
-    """Dimensions k of these columns less the origin."""
-    live = live_j[:, None] & (k < D)[None, :]
-    y = tl.load(cols + j[:, None] * D + k[None, :], mask=live, other=0.0)
-    return tl.where(live, y.to(tl.float32) - origin[None, :], 0.0)
-
-
-@triton.jit
-def _norms(rows, i, live_i, D: tl.constexpr, BK: tl.constexpr, BM: tl.constexpr):
-    """‖x‖² − D of each row, which is exact enough to be shared by its n pairs.
-
-    (As ``triton_split.usual_norm``: of standardized samples the difference is small.)
-    """
-    squares = tl.zeros((BM, BK), tl.float64)
-    for k0 in range(0, D, BK):
-        x, _ = _around_mean(rows, i, live_i, k0 + tl.arange(0, BK), D)
-        squares += x.to(tl.float64) * x.to(tl.float64)
-    return (tl.sum(squares, 1) - D).to(tl.float32)
-
-
-@triton.jit
-def _squared_distances(
-    rows, cols, i, j, live_i, live_j, norm,
-    D: tl.constexpr, BK: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-):  # fmt: skip
-    """Of a tile, from inner products of BK dimensions at a time, each around the rows' mean."""
-    inner = tl.zeros((BM, BN), tl.float32)
-    squares = tl.zeros((BN, BK), tl.float32)
-    for k0 in range(0, D, BK):
-        k = k0 + tl.arange(0, BK)
-        x, origin = _around_mean(rows, i, live_i, k, D)
-        y = _around(cols, j, live_j, k, origin, D)
-        inner = tl.dot(x, tl.trans(y), inner, input_precision="tf32x3")
-        squares += y * y
-    r2 = tl.fma(inner, -2.0, norm[:, None] + tl.sum(squares, 1)[None, :]) + D
-    return tl.maximum(r2, 0.0, propagate_nan=tl.PropagateNan.ALL)
+        if tl.atomic_add(arrived + b, 1, sem="acq_rel") == tiles - 1:
+            t = tl.arange(0, MOST_TILES)
+            # Not from the first-level cache, which does not see other programs' stores.
+            parts = tl.load(part + b * tiles + t, mask=t < tiles, other=0.0, cache_modifier=".cg")
+            tl.store(answer + b, saturated(tl.sum(parts, 0) + tl.load(numbers), LIMIT))
+            tl.store(arrived + b, 0)
 
 
 @triton.jit
 def _own_terms(
-    rows, i, live_i, k, numbers, first, second,
-    CROSS: tl.constexpr, D: tl.constexpr, BK: tl.constexpr, BM: tl.constexpr,
+    rows, i, live_i, numbers, first, second,
+    CROSS: tl.constexpr, D: tl.constexpr, DP: tl.constexpr,
 ):  # fmt: skip
-    """−2/n Σ_i f(‖z_i‖²) of these rows, what multiplies z_i in its gradient, and z there."""
-    z = _exactly(rows, i, live_i, k, D)
-    if BK >= D:
-        r2 = tl.sum(z * z, 1)
-    else:
-        squares = tl.zeros((BM, BK), tl.float64)
-        for k0 in range(0, D, BK):
-            step = _exactly(rows, i, live_i, k0 + tl.arange(0, BK), D)
-            squares += step * step
-        r2 = tl.sum(squares, 1)
-    value, slope = cross_terms(r2, numbers + HEADER, first, second, CROSS)
+    """−2/n Σ_i f(‖z_i‖²) of these rows, what multiplies z_i in its gradient, and z."""
+    k = tl.arange(0, DP)
+    live = live_i[:, None] & (k < D)[None, :]
+    z = tl.load(rows + i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float64)
+    value, slope = cross_terms(tl.sum(z * z, 1), numbers + HEADER, first, second, CROSS)
     share = tl.load(numbers + 2)
     total = share * tl.sum(tl.where(live_i, value, 0.0), 0)
     return total, (2.0 * share * slope).to(tl.float32), z.to(tl.float32)
-
-
-@triton.jit
-def _exactly(rows, i, live_i, k, D: tl.constexpr):
-    live = live_i[:, None] & (k < D)[None, :]
-    return tl.load(rows + i[:, None] * D + k[None, :], mask=live, other=0.0).to(tl.float64)

@@ -65,46 +65,19 @@ def power_of_two(x: int) -> int:
     return 1 << max(0, x - 1).bit_length()
 
 
-class Blocks(NamedTuple):
-    """How ``direct`` is cut."""
-
-    rows: int  # of a program
-    columns: int  # that it takes at a time
-    warps: int
-    step: int  # dimensions that inner products take at a time
-    chunk: int  # dimensions of the gradient that one program finds
-
-
 #: Up to so many dimensions ``triton_direct`` sums squared differences; beyond, inner products.
 MOST_DIFFERENCES = 32
-#: Rows of one of its programs.
-DIRECT_ROWS = 16
-
-
-def choose_blocks(d: int) -> Blocks:
-    """The widest that registers hold, by the compiler's count: longer steps and wider chunks spill.
-
-    Longer steps would also have tensor cores, which truncate, add up longer sums; narrower chunks
-    would have more programs find the same pairs.
-    """
-    whole = max(16, power_of_two(d))
-    warps = 4 if d <= MOST_DIFFERENCES else 8
-    return Blocks(DIRECT_ROWS, 64, warps, min(whole, 64), min(whole, 256))
 
 
 def prefers_direct(batches: int, m: int, n: int, d: int) -> bool:
     """Whether one kernel (``triton_direct``) beats four on matrix units (``triton_gram``).
 
     It saves three launches.  Summing squared differences it spends about 3d + 10 instructions on
-    a pair where the other spends 10; and one program goes through all n·d numbers.
+    a pair where the other spends 10; and one program goes through all n·d numbers.  Inner products
+    are truncated there: at 1,024 × 64 that costs 6·10⁻⁵ null standard deviations, and grows.
     """
-    if d > 64:
-        # By count, not measured: of 1024 × 512 each of 128 programs, no more than an H200 runs at
-        # once, goes through 2 MB in about 100 µs.  The other way takes half that, but the host
-        # 400 µs for its launches.
-        return d <= 512 and n <= 1024 and batches * m * n * d < 6e8
     if d > MOST_DIFFERENCES:
-        return n * d <= 70_000 and (n <= 512 or batches * m * n < 5e6)
+        return d <= 64 and n <= 1024 and (n <= 512 or batches * m * n < 5e6)
     return n * d <= 25_000 and (n <= 1024 or batches * m * n * (3 * d + 10) < 1e9)
 
 
