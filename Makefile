@@ -23,7 +23,7 @@ demo: .venv/.user  ## train on digits that ship with the package; ends in runs/.
 	$(BIN)/smmd train
 
 test: .venv/.dev  ## all tests with branch coverage, which must not fall
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=85
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=94
 
 check: lint types test  ## everything CI asks for
 
