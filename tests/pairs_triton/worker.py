@@ -98,7 +98,8 @@ def statistic(z: Tensor, kernel: Any, tiles: Tiles | None, gradient: bool) -> An
     form = measure._fixed_terms(kernel, n, d, True, False, measure._LARGEST_LOG["float64"])
     device = torch.device("cpu")
     prepared = triton.prepare(form.pair, form.cross, float(form.constant), n, d, device)
-    return triton.statistic(z[None], prepared, gradient=gradient, tiles=tiles)
+    x = z[None]
+    return triton.ready(prepared, x.shape, x.dtype, device, tiles)(x, gradient)
 
 
 def paths() -> Iterator[tuple[str, dict[str, float]]]:

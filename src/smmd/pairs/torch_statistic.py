@@ -35,8 +35,6 @@ class Form(NamedTuple):
 
 #: Coordinates of points whose squares sum to less need no look of their own.
 ORDINARY = 1e290
-#: Of float32.
-LARGEST = float(np.finfo(np.float32).max)
 
 _PLAIN = (Tensor, torch.nn.Parameter)
 
@@ -131,10 +129,8 @@ def _on_cpu(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | Non
 
 
 def _tensor(values: np.ndarray, single: bool) -> Tensor:
-    """As a tensor; what is beyond float32 becomes its largest number."""
-    if single:
-        values = np.minimum(np.maximum(values, -LARGEST), LARGEST).astype(np.float32)
-    return torch.from_numpy(np.asarray(values))
+    dtype = np.float32 if single else np.float64
+    return torch.from_numpy(np.asarray(arrays.saturating_cast(values, dtype)))
 
 
 def _by_terms(z: Tensor, form: Form, gradient: bool) -> tuple[Tensor, Tensor | None]:

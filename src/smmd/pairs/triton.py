@@ -2,7 +2,7 @@
 
 Small samples take one kernel (``triton_direct``).  Large ones take three: a split of the rows into
 exact float16 integers, the pairs (``triton_gram``) and the sum of the programs' float64 parts.
-``statistic`` adds the terms that need one evaluation a point (``triton_cross``) in the same
+``ready`` adds the terms that need one evaluation a point (``triton_cross``) in the same
 launches.  Nothing here waits for the device, and no sum depends on the order in which programs
 end: the same input gives the same bits.
 
@@ -37,7 +37,7 @@ from smmd.pairs.triton_plan import (
 )
 from smmd.radial import Exponentials, Radial, Rational, SeriesRadial
 
-__all__ = ["Tiles", "pair_sums", "prepare", "profile_sums", "radial_sums", "ready", "statistic"]
+__all__ = ["Tiles", "pair_sums", "prepare", "profile_sums", "radial_sums", "ready"]
 
 #: exp of a larger offset leaves float32 no room for a sum.
 LARGEST_OFFSET = 78.0
@@ -277,22 +277,23 @@ def ready(
     """What gives the statistic of contiguous samples (…, n, d) of this shape."""
     *batch, n, d = shape
     batches = math.prod(batch)
-    if tiles is None and prefers_direct(batches, n, n, d) and triton_direct_sums.fits(batches, n):
+    direct = tiles is None and prefers_direct(batches, n, n, d)
+    if direct and triton_direct_sums.fits(batches, n):
         return Small(*prepared, shape, dtype, device)
-    return Large(prepared, shape, dtype, tiles)
+    return Large(prepared, shape, dtype, direct, tiles)
 
 
 class Large:
     """A statistic of samples of one shape and type that takes several launches."""
 
     def __init__(
-        self, prepared: Statistic, shape: tuple[int, ...], dtype: torch.dtype, tiles: Tiles | None
-    ) -> None:
+        self, prepared: Statistic, shape: tuple[int, ...], dtype: torch.dtype, direct: bool,
+        tiles: Tiles | None,
+    ) -> None:  # fmt: skip
         *batch, n, d = shape
         self.shape, self.stacked = shape, (math.prod(batch), n, d)
         self.kernel, self.cross = prepared
-        self.direct = tiles is None and prefers_direct(*self.stacked[:2], n, d)
-        self.tiles, self.dtype = tiles, dtype
+        self.direct, self.tiles, self.dtype = direct, tiles, dtype
         self.made: dict[bool, tuple[Gram | None, Finish]] = {}
 
     def __call__(self, z: Tensor, gradient: bool) -> tuple[Tensor, Tensor | None]:
@@ -317,10 +318,3 @@ class Large:
         finish = Finish(self.cross, self.stacked, self.dtype, gradient and not self.direct)
         self.made[gradient] = gram, finish
         return gram, finish
-
-
-def statistic(
-    z: Tensor, prepared: Statistic, *, gradient: bool = True, tiles: Tiles | None = None
-) -> tuple[Tensor, Tensor | None]:
-    """The statistic of contiguous z (…, n, d) in its type, and its gradient in float32."""
-    return ready(prepared, z.shape, z.dtype, z.device, tiles)(z, gradient)
