@@ -12,9 +12,10 @@ from sklearn.decomposition import PCA
 
 import smmd
 from smmd.kernels import Gaussian
+from smmd.normality.words import p_short, rounded_up
 from smmd.wae import latent, quality, report
 from smmd.wae.data import Dataset
-from smmd.wae.evaluation import FILE, Evaluation, about, evaluate, p_text, pvalue
+from smmd.wae.evaluation import FILE, Evaluation, evaluate, p_text
 from tests.wae.standin import Linear, Normal, some_digits, tinted
 
 
@@ -214,9 +215,9 @@ def test_printed_as_people_write_it(evaluation):
     assert f"{found.mse:.4f}" in text
     assert "not FID" in text
     assert found.verdict() in text
-    assert (pvalue(0.1234), pvalue(3.2e-7), pvalue(0.0)) == ("0.123", "3.2e-07", "<1e-300")
+    assert (p_short(0.1234), p_short(3.2e-7), p_short(0.0)) == ("0.123", "3.2e-07", "<1e-300")
     assert (p_text(0.02), p_text(0.0)) == ("p = 0.020", "p < 1e-300")
-    assert (about(57.2), about(1234.5), about(3.0)) == ("58", "1,300", "3")
+    assert (rounded_up(57.2), rounded_up(1234.5), rounded_up(3.0)) == ("58", "1,300", "3")
 
 
 def test_very_few_test_images_still_make_a_report(tmp_path):

@@ -17,6 +17,7 @@ import numpy as np
 import smmd
 from smmd import files
 from smmd.kernels import Gaussian
+from smmd.normality.words import p_short, rounded_up
 from smmd.wae import latent, quality, sample
 from smmd.wae.data import Dataset
 
@@ -103,7 +104,9 @@ class Evaluation:
             return f"{text}, {p_text(self.whole.pvalue)}: no departure is seen."
         needed = self.whole.codes_needed
         shows = (
-            "" if needed is None else f", which shows from about {about(max(needed, 2.0))} codes on"
+            ""
+            if needed is None
+            else f", which shows from about {rounded_up(max(needed, 2.0))} codes on"
         )
         return f"{text}, {p_text(self.whole.pvalue)}: a departure{shows}."
 
@@ -292,17 +295,4 @@ def signed(value: float) -> str:
 
 def p_text(p: float) -> str:
     """As people write p-values."""
-    return f"p < {pvalue(p)[1:]}" if p < 1e-300 else f"p = {pvalue(p)}"
-
-
-def pvalue(p: float) -> str:
-    """The number alone."""
-    if p < 1e-300:
-        return "<1e-300"
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
-
-
-def about(count: float) -> str:
-    """A rough number: two significant digits."""
-    digits = max(0, math.floor(math.log10(max(count, 1.0))) - 1)
-    return f"{math.ceil(count / 10**digits) * 10**digits:,}"
+    return f"p < {p_short(p)[1:]}" if p < 1e-300 else f"p = {p_short(p)}"

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from smmd.normality.words import p_short
 from smmd.report.page import Page
 from smmd.wae import latent, spread
 from smmd.wae.config import VERSIONS
 from smmd.wae.data import Dataset
-from smmd.wae.evaluation import Evaluation, Trained, checked_codes, evaluate, p_text, pvalue, signed
+from smmd.wae.evaluation import Evaluation, Trained, checked_codes, evaluate, p_text, signed
 from smmd.wae.report import curves, explorer, figures, pictures
 
 #: The file's name in the run's folder.
@@ -225,7 +226,7 @@ def _latent(
 
 def _axis_row(axis: latent.Axis) -> list[str]:
     moments = (axis.mean, axis.sd, axis.skewness, axis.kurtosis)
-    return [f"z{axis.axis}", *map(_cell, moments), signed(axis.smmd), pvalue(axis.pvalue)]
+    return [f"z{axis.axis}", *map(_cell, moments), signed(axis.smmd), p_short(axis.pvalue)]
 
 
 def _cell(value: float) -> str:
